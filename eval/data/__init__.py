@@ -1,0 +1,1 @@
+"""The demo corpus and its smoke questions."""

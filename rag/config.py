@@ -1,0 +1,175 @@
+"""All settings in one typed object: defaults < `rag.toml` < environment (`RAG_*`) < flags.
+
+Unknown keys are errors. Keys are secrets: they come from the environment alone, never from a file
+or a flag, and `repr` never shows them.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+
+from rag.errors import ConfigError
+
+CONFIG_FILE = "rag.toml"
+BUNDLED = "bundled"
+# The one host for which the OpenAI client's own variable is honoured: a key is never sent elsewhere.
+OPENAI_HOST = "api.openai.com"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("base_url", mode="after", check_fields=False)
+    @classmethod
+    def _http_url(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be a full address such as http://127.0.0.1:8080/v1")
+        if parts.username or parts.password:
+            raise ValueError("must not hold a password; the key comes from the environment")
+        return value.rstrip("/")
+
+
+class LLMSettings(_Section):
+    """The language model: the bundled one unless `base_url` or `model_path` names another."""
+
+    base_url: str | None = Field(None, description="an OpenAI-compatible endpoint")
+    model: str | None = Field(None, description="the model's name at that endpoint")
+    model_path: Path | None = Field(None, description="a GGUF file to run on this machine")
+    allow_download: bool = Field(False, description="let the bundled model come from its model hub")
+    context_tokens: int = Field(4096, ge=1024, description="context window of the model")
+    timeout_seconds: float = Field(120.0, gt=0, description="longest wait for one answer")
+    max_retries: int = Field(2, ge=0, le=10, description="tries after a failed request")
+
+
+class EmbeddingSettings(_Section):
+    """The embedding model: the bundled one, a sentence-transformers model, or an endpoint."""
+
+    model: str = Field(BUNDLED, description="'bundled', or a sentence-transformers name or path")
+    base_url: str | None = Field(None, description="an OpenAI-compatible embeddings endpoint")
+    allow_download: bool = Field(False, description="let sentence-transformers ask its model hub")
+    timeout_seconds: float = Field(60.0, gt=0, description="longest wait for one batch")
+    max_tokens: int = Field(512, ge=16, description="most tokens the endpoint's model reads at once")
+
+
+class RetrievalSettings(_Section):
+    """How papers are found. Defaults were tuned on public benchmarks; see the README."""
+
+    papers: int = Field(6, ge=1, le=50, description="papers handed on to the answer")
+    candidates: int = Field(100, ge=10, description="papers each ranking contributes to the fusion")
+
+
+class AnswerSettings(_Section):
+    """How answers are made."""
+
+    evidence_sentences: int = Field(14, ge=1, le=100, description="most sentences the model sees")
+    evidence_tokens: int = Field(700, ge=50, description="most tokens of evidence the model sees")
+    max_answer_tokens: int = Field(320, ge=16, description="longest answer")
+    seed: int = Field(0, description="sampling seed; the temperature is 0")
+
+
+class Settings(_Section):
+    """Everything that can be set."""
+
+    store: Path = Field(Path("vectorstore"), description="directory of the index")
+    cache_dir: Path | None = Field(None, description="where model files are kept")
+    llm: LLMSettings = LLMSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    answer: AnswerSettings = AnswerSettings()
+
+
+# Read from the environment by `api_key`, never part of Settings.
+_KEY_VARIABLES = {"llm": "RAG_LLM_API_KEY", "embedding": "RAG_EMBEDDING_API_KEY"}
+
+
+def load_settings(
+    *,
+    environ: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Resolve every setting; `overrides` are flags, `{"store": ..., "llm": {"model": ...}}`.
+
+    Raises:
+        ConfigError: an unknown key or a value that does not fit, with the place it came from.
+    """
+    environ = os.environ if environ is None else environ
+    merged: dict[str, Any] = {}
+    for origin, layer in (
+        (CONFIG_FILE, _from_file((directory or Path.cwd()) / CONFIG_FILE)),
+        ("the environment", _from_environment(environ)),
+        ("the command line", dict(overrides or {})),
+    ):
+        _check(layer, origin)
+        merged = _merge(merged, layer)
+    return Settings(**merged)
+
+
+def api_key(section: str, base_url: str, environ: Mapping[str, str] | None = None) -> SecretStr | None:
+    """The key for the endpoint of `section` ("llm" or "embedding"), or None where none is set."""
+    environ = os.environ if environ is None else environ
+    key = environ.get(_KEY_VARIABLES[section])
+    if not key and urlsplit(base_url).hostname == OPENAI_HOST:
+        key = environ.get("OPENAI_API_KEY")
+    return SecretStr(key) if key else None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} is not a readable TOML file: {error}. Correct or remove it.") from error
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """`RAG_STORE=x` -> {"store": "x"}; `RAG_LLM_BASE_URL=u` -> {"llm": {"base_url": "u"}}."""
+    sections = {name for name, f in Settings.model_fields.items() if _is_section(f.annotation)}
+    layer: dict[str, Any] = {}
+    for variable, value in environ.items():
+        if not variable.startswith("RAG_") or variable in _KEY_VARIABLES.values() or value == "":
+            continue
+        key = variable.removeprefix("RAG_").lower()
+        section, _, rest = key.partition("_")
+        if section in sections and rest:
+            layer.setdefault(section, {})[rest] = value
+        else:
+            layer[key] = value
+    return layer
+
+
+def _is_section(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, _Section)
+
+
+def _check(layer: dict[str, Any], origin: str) -> None:
+    try:
+        Settings(**layer)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: "
+            + ("unknown setting" if e["type"] == "extra_forbidden" else e["msg"])
+            for e in error.errors(include_input=False, include_url=False)
+        )
+        raise ConfigError(f"Settings from {origin} do not fit: {problems}. See `rag doctor`.") from error
+
+
+def _merge(base: dict[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in layer.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), dict):
+            merged[key] = _merge(merged[key], value)
+        else:
+            merged[key] = value
+    return merged

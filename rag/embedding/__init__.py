@@ -1,0 +1,1 @@
+"""One file per kind of embedding model; `rag.embed` chooses among them."""

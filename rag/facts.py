@@ -1,0 +1,111 @@
+"""Numbers and names in a text: what a statement may not say unless its paper does.
+
+    >>> sorted(numbers("17,861 images, ten classes, 63.9% mAP50"))
+    ['10', '17861', '63.9']
+    >>> sorted(names("TopoPT beats LitePT-S on SemanticKITTI"))
+    ['litepts', 'semantickitti', 'topopt']
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# A number that stands alone: not the digits inside a name such as mAP50, GPT-4 or ResNet18.
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.])\.\d+")
+# Letters that may follow a number directly as its unit or size: 7B, 5.84M, 32x, 10k, 3D.
+_UNIT = re.compile(r"[A-Za-z]{1,4}(?![\w-])")
+_WORDS = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_WORD_NUMBERS = {
+    word: str(value)
+    for value, word in enumerate(
+        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+        "sixteen seventeen eighteen nineteen twenty".split(),
+        start=2,
+    )
+}
+# Spelled-out factors: "tenfold", "doubles"; a statement may say 2× where the paper says "double".
+_FACTORS = {"double": "2", "doubles": "2", "doubled": "2", "twice": "2", "triple": "3", "half": "2"}
+_FOLD = re.compile(r"\A(?P<word>[a-z]+)-?fold\Z")
+_HYPHENS = re.compile("[\u2010-\u2015\u2212]")
+
+
+def numbers(text: str) -> frozenset[str]:
+    """Every number, as plain digits: "17,861" -> 17861, "0.50" -> 0.5, "ten" -> 10."""
+    text = unicodedata.normalize("NFKC", text)
+    found: set[str] = set()
+    for match in _NUMBER.finditer(text):
+        after = text[match.end() : match.end() + 6]
+        if after[:1].isalpha() and not _UNIT.match(after) and after[:1].isascii():
+            continue
+        found.add(_plain(match.group().rstrip(",")))
+    for word in _WORDS.findall(text.lower()):
+        found |= _spelled(word)
+    return frozenset(found)
+
+
+def names(text: str) -> frozenset[str]:
+    """Words that can only be names: inner capitals (TopoPT, mIoU), acronyms, letters with digits.
+
+    Compared without case, hyphens or a plural s: "SAEs" and "SAE" are one.
+    """
+    found = set()
+    for word in _WORDS.findall(_HYPHENS.sub("-", unicodedata.normalize("NFKC", text))):
+        if _is_name(word):
+            found.add(name_key(word))
+    return frozenset(found)
+
+
+def name_key(word: str) -> str:
+    """The form under which two spellings of a name are equal."""
+    key = re.sub(r"[-'’]", "", _HYPHENS.sub("-", unicodedata.normalize("NFKC", word))).casefold()
+    return key.removesuffix("s") if len(key) > 2 else key
+
+
+def holds_name(text: str, key: str) -> bool:
+    """Whether `text` holds the name, whole or as a part of a hyphenated word."""
+    flat = unicodedata.normalize("NFKC", text).casefold()
+    flat = re.sub(r"[-'’]", "", _HYPHENS.sub("-", flat))
+    return key in flat
+
+
+def missing(statement: str, sources: str) -> tuple[str, ...]:
+    """Numbers and names of `statement` that `sources` does not hold, sorted."""
+    lost = {n for n in numbers(statement) if n not in _all_numbers(sources)}
+    lost |= {n for n in names(statement) if not holds_name(sources, n)}
+    return tuple(sorted(lost))
+
+
+def _all_numbers(text: str) -> frozenset[str]:
+    """Numbers that may be repeated from a source: also digits inside its names ("top-10")."""
+    inside = re.findall(r"\d[\d,]*(?:\.\d+)?|\.\d+", unicodedata.normalize("NFKC", text))
+    return numbers(text) | {_plain(number.rstrip(",")) for number in inside}
+
+
+def _is_name(word: str) -> bool:
+    parts = re.split(r"[-'’]", word)
+    if any(sum(c.isupper() for c in part) >= 2 for part in parts):
+        return True
+    if any(re.search(r"[a-z][A-Z]", part) for part in parts):
+        return True
+    has_letter = any(c.isalpha() for c in word)
+    return has_letter and any(c.isdigit() for c in word) and word[0].isupper()
+
+
+def _plain(number: str) -> str:
+    number = number.replace(",", "")
+    if "." in number:
+        number = number.rstrip("0").rstrip(".")
+    whole, point, rest = number.partition(".")
+    return (whole.lstrip("0") or "0") + point + rest
+
+
+def _spelled(word: str) -> set[str]:
+    if word in _WORD_NUMBERS:
+        return {_WORD_NUMBERS[word]}
+    if word in _FACTORS:
+        return {_FACTORS[word]}
+    fold = _FOLD.match(word)
+    if fold and fold["word"] in _WORD_NUMBERS:
+        return {_WORD_NUMBERS[fold["word"]]}
+    return set()

@@ -1,0 +1,215 @@
+"""Results to JSON and to text; the library returns data, this shows it.
+
+Whatever comes from papers or from a model is printed as it stands: never as markup, and without
+control characters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rag.text import visible
+from rag.types import Answer, Hit, Paper, Source, Statement
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rag.ingest import IngestSummary
+
+NOT_ANSWERED = "The papers do not answer this."
+UNSUPPORTED = "(not supported by the paper it cites)"
+
+
+def to_json(value: Any) -> str:
+    """JSON as every command prints it: UTF-8, two spaces, keys in the documented order."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def sources_json(sources: Iterable[Source]) -> list[dict[str, Any]]:
+    """`[{"file", "position"}]`."""
+    return [{"file": source.file, "position": source.position} for source in sources]
+
+
+def ingest_json(summary: IngestSummary) -> dict[str, Any]:
+    """The contract of `rag ingest --json`."""
+    return {
+        "added": summary.added,
+        "updated": summary.updated,
+        "unchanged": summary.unchanged,
+        "duplicates": summary.duplicates,
+        "rejected": [
+            {"source": r.source, "position": r.position, "reason": r.reason}
+            for r in summary.rejected
+        ],
+        "papers": summary.papers,
+        "chunks": summary.chunks,
+    }
+
+
+def hits_json(hits: Sequence[Hit]) -> list[dict[str, Any]]:
+    """The contract of `rag search --json`."""
+    return [
+        {
+            "paper_id": hit.paper.id,
+            "title": hit.paper.title,
+            "score": round(hit.score, 6),
+            "sources": sources_json(hit.paper.sources),
+            "evidence": [{"text": e.text, "start": e.start, "end": e.end} for e in hit.evidence],
+        }
+        for hit in hits
+    ]
+
+
+def paper_json(paper: Paper, *, whole: bool = True) -> dict[str, Any]:
+    """A paper; with `whole` its text and the abstract as the source had it."""
+    text = {"text": paper.text, "original": paper.original} if whole else {}
+    return {
+        "paper_id": paper.id,
+        "title": paper.title,
+        "title_derived": paper.title_derived,
+        **text,
+        "sources": sources_json(paper.sources),
+        "metadata": dict(paper.metadata),
+    }
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """The contract of `rag ask --json`."""
+    return {
+        "question": answer.question,
+        "answered": answer.answered,
+        "confidence": answer.confidence,
+        "text": answer_text(answer),
+        "statements": [statement_json(statement) for statement in answer.statements],
+        "papers": [
+            {"paper_id": p.id, "title": p.title, "sources": sources_json(p.sources)}
+            for p in answer.papers
+        ],
+        "model": answer.model,
+        "usage": {
+            "prompt_tokens": answer.usage.prompt_tokens,
+            "completion_tokens": answer.usage.completion_tokens,
+        },
+        "seconds": dict(answer.seconds),
+        "notes": list(answer.notes),
+    }
+
+
+def statement_json(statement: Statement) -> dict[str, Any]:
+    """One statement with its citations."""
+    return {
+        "text": statement.text,
+        "supported": statement.supported,
+        "citations": [
+            {
+                "paper_id": c.paper_id,
+                "quote": c.quote,
+                "start": c.start,
+                "end": c.end,
+                "support": c.support,
+            }
+            for c in statement.citations
+        ],
+    }
+
+
+def answer_text(answer: Answer) -> str:
+    """The answer as shown, with `[ID]` markers."""
+    if not answer.answered:
+        return NOT_ANSWERED
+    return "\n".join(statement_text(statement) for statement in answer.statements)
+
+
+def statement_text(statement: Statement) -> str:
+    """A statement, its `[ID]` markers, and a warning where its papers do not support it."""
+    marks = "".join(f" [{citation.paper_id}]" for citation in statement.citations)
+    warning = "" if statement.supported else f" {UNSUPPORTED}"
+    return f"{statement.text}{marks}{warning}"
+
+
+class Screen:
+    """Prints results for a person: coloured in a terminal, plain in a pipe."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        from rich.console import Console
+
+        self.console: Console = Console(
+            stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True
+        )
+
+    def line(self, text: str = "", style: str | None = None) -> None:
+        """One line, shown literally."""
+        self.console.print(visible(text), style=style)
+
+    def statement(self, statement: Statement) -> None:
+        """A statement with its citations, the moment it is checked."""
+        from rich.text import Text
+
+        line = Text(visible(statement.text))
+        for citation in statement.citations:
+            line.append(f" [{visible(citation.paper_id)}]", style="cyan")
+        if not statement.supported:
+            line.append(f" {UNSUPPORTED}", style="bold red")
+        self.console.print(line)
+
+    def answer_end(self, answer: Answer) -> None:
+        """What follows the statements: sources with quotes, or the closest papers."""
+        if not answer.answered:
+            self.line(NOT_ANSWERED, "bold")
+            if answer.papers:
+                self.line("\nClosest papers", "bold")
+            for paper in answer.papers[:3]:
+                self._paper_line(paper)
+        else:
+            self.line("\nSources", "bold")
+            quotes: dict[str, list[str]] = {}
+            for statement in answer.statements:
+                for citation in statement.citations:
+                    said = quotes.setdefault(citation.paper_id, [])
+                    if citation.quote not in said:
+                        said.append(citation.quote)
+            papers = {paper.id: paper for paper in answer.papers}
+            for paper_id, said in quotes.items():
+                self._paper_line(papers[paper_id])
+                for quote in said:
+                    self.line(f"    “{quote}”", "dim")
+        seconds = answer.seconds.get("total", 0.0)
+        self.line(f"\nConfidence {answer.confidence:.2f}, {seconds:.1f} s, {answer.model}", "dim")
+
+    def hits(self, hits: Sequence[Hit]) -> None:
+        """Search results, best first."""
+        for rank, hit in enumerate(hits, start=1):
+            self._paper_line(hit.paper, f"{rank:>3}. {hit.score:.3f}  ")
+            for evidence in hit.evidence:
+                self.line(f"       “{evidence.text}”", "dim")
+
+    def papers(self, papers: Sequence[Paper]) -> None:
+        """One aligned line for each paper."""
+        width = max((len(paper.id) for paper in papers), default=0)
+        for paper in papers:
+            mark = " (derived)" if paper.title_derived else ""
+            self.line(f"{paper.id:<{width}}  {paper.title}{mark}")
+
+    def paper(self, paper: Paper, *, original: bool = False) -> None:
+        """Everything known of one paper."""
+        self.line(paper.title + (" (derived title)" if paper.title_derived else ""), "bold")
+        self.line(f"ID        {paper.id}", "cyan")
+        for source in paper.sources:
+            self.line(f"Source    {source.file}, record {source.position}")
+        for key, value in paper.metadata.items():
+            shown = ", ".join(value) if isinstance(value, list) else value
+            self.line(f"{key:<9} {shown}")
+        self.line()
+        self.line(paper.original if original else paper.text)
+
+    def _paper_line(self, paper: Paper, before: str = "  ") -> None:
+        from rich.text import Text
+
+        place = ", ".join(f"{s.file}:{s.position}" for s in paper.sources)
+        line = Text(before)
+        line.append(visible(paper.id), style="cyan")
+        line.append(f"  {visible(paper.title)}", style="bold")
+        line.append(f"  ({visible(place)})", style="dim")
+        self.console.print(line)
