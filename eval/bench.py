@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from eval import naive
 from eval.datasets import Question, read_collection, read_questions, resolve_gold
 from eval.metrics import Score, by_kind, score, summary
 from rag.answer import Answerer
-from rag.config import Settings, load_settings
+from rag.config import load_settings
 from rag.embed import open_embedder
 from rag.errors import RagError
 from rag.ingest import ingest
@@ -34,13 +34,15 @@ SharedOption = Annotated[Path, typer.Option("--shared", help="Where the shared d
 
 
 @app.command()
-def answers(
+def answers(  # noqa: PLR0913, PLR0917 - one parameter for each option
     shared: SharedOption = SHARED,
     questions: Annotated[Path | None, typer.Option(help="Another question set.")] = None,
     corpus: Annotated[list[Path] | None, typer.Option(help="Other papers.")] = None,
     baseline: Annotated[bool, typer.Option(help="Run the naive baseline too.")] = True,
     every: Annotated[int, typer.Option(help="Only each n-th question.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Write every answer there, as JSON lines.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write every answer there, as JSON lines.")
+    ] = None,
 ) -> None:
     """Answer a question set, beside the naive baseline on the same questions."""
     asked = read_questions(questions or shared / "questions" / "dev.jsonl")[::every]
@@ -99,22 +101,27 @@ def retrieval(
 
 
 @app.command()
-def startup(corpus: Annotated[Path, typer.Option(help="Papers.")] = Path("eval/data/demo.jsonl")) -> None:
+def startup(
+    corpus: Annotated[Path, typer.Option(help="Papers.")] = Path("eval/data/demo.jsonl"),
+) -> None:
     """Wall time of `rag --help` and of a one-shot `rag search`, medians of five."""
     rag = Path(sys.executable).parent / "rag"
     with tempfile.TemporaryDirectory() as directory:
         environ = {**os.environ, "RAG_STORE": f"{directory}/store"}
         subprocess.run([rag, "ingest", corpus], env=environ, check=True, capture_output=True)
-        for label, command in {
+        commands: dict[str, list[str | Path]] = {
             "rag --help": [rag, "--help"],
             "rag search": [rag, "search", "sparse autoencoders for proteins"],
-            "sentence-transformers + chromadb script": [sys.executable, "-c", _SCRIPT, str(corpus)],
-        }.items():
+            "sentence-transformers + chromadb script": [sys.executable, "-c", _SCRIPT, corpus],
+        }
+        for label, command in commands.items():
             typer.echo(f"{label}: {_median_seconds(command, environ):.2f} s")
 
 
 @app.command()
-def memory(corpus: Annotated[Path, typer.Option(help="Papers.")] = Path("eval/data/demo.jsonl")) -> None:
+def memory(
+    corpus: Annotated[Path, typer.Option(help="Papers.")] = Path("eval/data/demo.jsonl"),
+) -> None:
     """Peak resident memory of `rag ask` with the embedded model."""
     import resource
 
@@ -122,7 +129,9 @@ def memory(corpus: Annotated[Path, typer.Option(help="Papers.")] = Path("eval/da
     with tempfile.TemporaryDirectory() as directory:
         environ = {**os.environ, "RAG_STORE": f"{directory}/store"}
         subprocess.run([rag, "ingest", corpus], env=environ, check=True, capture_output=True)
-        subprocess.run([rag, "ask", "What mIoU does TopoPT reach on ScanNet?"], env=environ, check=True)
+        subprocess.run(
+            [rag, "ask", "What mIoU does TopoPT reach on ScanNet?"], env=environ, check=True
+        )
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     typer.echo(f"peak resident memory of a child: {peak / 1024**2:.2f} GiB")
 
@@ -140,8 +149,10 @@ except ImportError:
 model = SentenceTransformer(name)
 collection = chromadb.EphemeralClient().create_collection("papers")
 rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")][:1]
-collection.add(ids=[r["id"] for r in rows], embeddings=model.encode([r["abstract"] for r in rows]).tolist())
-print(collection.query(query_embeddings=model.encode(["sparse autoencoders"]).tolist(), n_results=1)["ids"])
+vectors = model.encode([r["abstract"] for r in rows]).tolist()
+collection.add(ids=[r["id"] for r in rows], embeddings=vectors)
+query = model.encode(["sparse autoencoders"]).tolist()
+print(collection.query(query_embeddings=query, n_results=1)["ids"])
 """
 
 
@@ -157,8 +168,9 @@ def _ask(
     answer = answerer.answer(question.question, question.history)
     found = score(question, answer, gold, known)
     typer.echo(
-        f"{question.id} {question.kind:<12} gold {found.all_gold_cited:d} text {found.must_include:d} "
-        f"answered {found.answered:d} extra {found.extra} p {found.confidence:.2f} {found.seconds:.1f} s"
+        f"{question.id} {question.kind:<12} gold {found.all_gold_cited:d} "
+        f"text {found.must_include:d} answered {found.answered:d} extra {found.extra} "
+        f"p {found.confidence:.2f} {found.seconds:.1f} s"
     )
     if out:
         line = {"id": question.id, "kind": question.kind, **answer_json(answer)}
@@ -171,11 +183,15 @@ def _with_history(question: Question) -> str:
     return " ".join([*(t.question for t in question.history), question.question])
 
 
-def _median_seconds(command: Sequence[Any], environ: Mapping[str, str], runs: int = 5) -> float:
+def _median_seconds(
+    command: Sequence[str | Path], environ: Mapping[str, str], runs: int = 5
+) -> float:
     times = []
     for _ in range(runs):
         started = time.perf_counter()
-        subprocess.run([str(part) for part in command], env=dict(environ), check=True, capture_output=True)
+        subprocess.run(
+            [str(part) for part in command], env=dict(environ), check=True, capture_output=True
+        )
         times.append(time.perf_counter() - started)
     return sorted(times)[runs // 2]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,13 +56,11 @@ def read_questions(path: Path) -> list[Question]:
         ReadError: a line is not JSON or lacks a field; the message names the line.
     """
     questions = []
-    for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
+    for number, line in _lines(path):
         try:
             questions.append(_question(json.loads(line)))
-        except (ValueError, KeyError, TypeError, re.error) as error:
-            raise ReadError(f"{path}, line {number}: not a question ({error!r}).") from error
+        except (ValueError, KeyError, TypeError, AttributeError, re.error) as error:
+            raise _malformed(path, number, "a question", error) from error
     return questions
 
 
@@ -72,12 +70,11 @@ def read_collection(directory: Path) -> Collection:
     Raises:
         ReadError: a file is missing or malformed.
     """
-    queries = {q["id"]: q["text"] for q in map(json.loads, _lines(directory / "queries.jsonl"))}
-    qrels: dict[str, dict[str, int]] = {}
-    for line in _lines(directory / "qrels.tsv")[1:]:
-        query, paper, score = line.split("\t")
-        qrels.setdefault(query, {})[paper] = int(float(score))
-    return Collection(directory / "corpus.jsonl", queries, qrels)
+    return Collection(
+        directory / "corpus.jsonl",
+        _read_queries(directory / "queries.jsonl"),
+        _read_qrels(directory / "qrels.tsv"),
+    )
 
 
 def resolve_gold(question: Question, papers: Iterable[Paper]) -> list[set[str]]:
@@ -94,7 +91,8 @@ def _is(paper: Paper, wanted: str) -> bool:
     if paper.id == wanted or place is None:
         return paper.id == wanted
     return any(
-        Path(source.file).name.startswith(place["file"]) and source.position == int(place["position"])
+        Path(source.file).name.startswith(place["file"])
+        and source.position == int(place["position"])
         for source in paper.sources
     )
 
@@ -115,8 +113,37 @@ def _question(raw: Mapping[str, Any]) -> Question:
     )
 
 
-def _lines(path: Path) -> list[str]:
+def _read_queries(path: Path) -> dict[str, str]:
+    queries: dict[str, str] = {}
+    for number, line in _lines(path):
+        try:
+            query = json.loads(line)
+            queries[str(query["id"])] = str(query["text"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise _malformed(path, number, "a query", error) from error
+    return queries
+
+
+def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = {}
+    for number, line in list(_lines(path))[1:]:
+        try:
+            query, paper, score = line.split("\t")
+            qrels.setdefault(query, {})[paper] = int(float(score))
+        except ValueError as error:
+            raise _malformed(path, number, "a judgement", error) from error
+    return qrels
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines that hold anything, with their numbers from 1."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ReadError(f"{path} cannot be read: {error}. Check the path.") from error
+    # Not splitlines: JSON may hold U+2028 and its like inside a string.
+    return ((n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip())
+
+
+def _malformed(path: Path, number: int, what: str, error: Exception) -> ReadError:
+    return ReadError(f"{path}, line {number}: not {what} ({error!r}). Correct the line.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from eval.datasets import Question
 from rag.render import answer_text
@@ -31,9 +32,7 @@ class Score:
     confidence: float
 
 
-def score(
-    question: Question, answer: Answer, gold: Sequence[set[str]], known: set[str]
-) -> Score:
+def score(question: Question, answer: Answer, gold: Sequence[set[str]], known: set[str]) -> Score:
     """Compare an answer with what its question expects."""
     cited = {c.paper_id for s in answer.statements for c in s.citations}
     text = answer_text(answer) if answer.answered else ""
@@ -65,7 +64,7 @@ def summary(scores: Sequence[Score]) -> dict[str, float]:
         "invented_ids": sum(s.unknown for s in scores),
         "unsupported": sum(s.unsupported for s in scores),
         "seconds_mean": _mean([s.seconds for s in scores]),
-        "seconds_median": sorted(s.seconds for s in scores)[len(scores) // 2] if scores else 0.0,
+        "seconds_median": median(s.seconds for s in scores) if scores else 0.0,
     }
 
 

@@ -26,13 +26,15 @@ def answer(question: str, retriever: Retriever, model: ChatModel) -> Answer:
     )
     try:
         value = json.loads(reply.text)
-        text, cited, answered = value["answer"], value["papers"], bool(value["answerable"])
+        text, cited, answered = str(value["answer"]), list(value["papers"]), value["answerable"]
     except (ValueError, KeyError, TypeError):
         text, cited, answered = reply.text, [], True
-    citations = tuple(Citation(paper_id, "", 0, 0, 0.0) for paper_id in cited)
+    citations = tuple(Citation(str(paper_id), "", 0, 0, 0.0) for paper_id in cited)
     seconds = {"total": time.perf_counter() - started}
     statements = (Statement(text, True, citations),) if answered else ()
-    return Answer(question, answered, 1.0, statements, tuple(papers), model.name, reply.usage, seconds)
+    return Answer(
+        question, bool(answered), 1.0, statements, tuple(papers), model.name, reply.usage, seconds
+    )
 
 
 def _schema(ids: list[str]) -> dict[str, Any]:

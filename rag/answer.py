@@ -10,8 +10,9 @@ from typing import Any
 
 from rag import prompts
 from rag.config import Settings
+from rag.errors import EndpointError
 from rag.evidence import LIST_PAPERS, EvidenceSet, asks_for_list, select
-from rag.llm import ChatModel, Message
+from rag.llm import ChatModel, Message, Reply
 from rag.retrieve import Retrieval, Retriever, checked
 from rag.statements import Draft, StatementStream, schema
 from rag.types import Answer, Paper, Statement, Usage
@@ -39,7 +40,7 @@ class Turn:
 class _Trace:
     """What one answer costs, gathered on the way."""
 
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -144,23 +145,26 @@ class Answerer:
             )
         trace.seconds["generate"] -= trace.seconds.get("verify", 0.0) - before
         trace.usage += reply.usage
+        if not stream.understood:
+            raise EndpointError(_no_statements(self._model.name, reply))
         if reply.truncated or reply.finish_reason == "length":
-            trace.notes.append("The language model's reply broke off; a last statement may be missing.")
+            trace.notes.append(
+                "The language model's reply broke off; a last statement may be missing."
+            )
         return statements
 
     def _check(self, draft: Draft, evidence: EvidenceSet, trace: _Trace) -> Statement | None:
-        """Verify a draft; one that fails gives way to the sentence that it cites, in its own words."""
+        """Verify a draft; one that fails gives way to the sentence it cites, word for word."""
         if draft.unknown:
-            trace.notes.append(
-                f"The model cited {', '.join(draft.unknown)}, which it was not given: \"{draft.text}\""
-            )
+            cited = ", ".join(draft.unknown)
+            trace.notes.append(f'The model cited {cited}, which it was not given: "{draft.text}"')
         statement = self._verifier.check(draft.text, _papers(draft, evidence))
         if statement.supported or not draft.evidence:
             return statement
         sentence = evidence.sentences[draft.evidence[0] - 1]
+        cited = ", ".join(citation.paper_id for citation in statement.citations)
         trace.notes.append(
-            f"Not supported by {', '.join(c.paper_id for c in statement.citations)}, so the paper's "
-            f'own words are shown instead: "{draft.text}"'
+            f'Not supported by {cited}, whose own words are shown instead: "{draft.text}"'
         )
         return self._verifier.check(sentence.text, [sentence.paper])
 
@@ -204,7 +208,7 @@ class Answerer:
             model=self._model.name,
             usage=trace.usage,
             seconds={k: round(trace.seconds.get(k, 0.0), 3) for k in STAGES},
-            notes=tuple(trace.notes),
+            notes=(*self._model.degraded, *trace.notes),
         )
 
 
@@ -214,6 +218,21 @@ STAGES = ("retrieve", "generate", "verify", "total")
 def _ask(base: Sequence[Message], instruction: str) -> list[Message]:
     *before, last = base
     return [*before, {**last, "content": f"{last['content']}\n\n{instruction}"}]
+
+
+def _no_statements(name: str, reply: Reply) -> str:
+    """Why a reply holds no statement, not even an empty list of them."""
+    if reply.finish_reason == "length":
+        return (
+            f"{name} used up its tokens before its first statement. Raise "
+            "RAG_ANSWER_MAX_ANSWER_TOKENS, or choose a model that does not think aloud."
+        )
+    if reply.truncated:
+        return f"The reply of {name} broke off before its first statement. Try again."
+    return (
+        f"{name} did not reply in the JSON that it was asked for. Choose a model or an endpoint "
+        "that supports JSON schemas (RAG_LLM_MODEL, RAG_LLM_BASE_URL), or the bundled model."
+    )
 
 
 def _papers(draft: Draft, evidence: EvidenceSet) -> list[Paper]:

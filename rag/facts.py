@@ -1,9 +1,9 @@
 """Numbers and names in a text: what a statement may not say unless its paper does.
 
-    >>> sorted(numbers("17,861 images, ten classes, 63.9% mAP50"))
-    ['10', '17861', '63.9']
-    >>> sorted(names("TopoPT beats LitePT-S on SemanticKITTI"))
-    ['litepts', 'semantickitti', 'topopt']
+>>> sorted(numbers("17,861 images, ten classes, 63.9% mAP50"))
+['10', '17861', '63.9']
+>>> sorted(names("TopoPT beats LitePT-S on SemanticKITTI"))
+['litepts', 'semantickitti', 'topopt']
 """
 
 from __future__ import annotations
@@ -11,17 +11,27 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# A number that stands alone: not the digits inside a name such as mAP50, GPT-4 or ResNet18.
-_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.])\.\d+")
+# Scripts written without blanks: a number or a name may touch their letters ("达到63.9%").
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_ANY_NUMBER = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+")
+# A number that stands alone: not the digits inside a name such as mAP50 or ResNet18.
+_NUMBER = re.compile(rf"(?<![^\W{_UNSPACED}])(?<![.])(?:{_ANY_NUMBER.pattern})")
+# "10⁵" is a power of ten, not 105 as NFKC would have it.
+_SUPERSCRIPT = re.compile("[⁰¹²³⁴-⁹]+")
 # Letters that may follow a number directly as its unit or size: 7B, 5.84M, 32x, 10k, 3D.
-_UNIT = re.compile(r"[A-Za-z]{1,4}(?![\w-])")
-_WORDS = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_UNIT = re.compile(rf"[A-Za-z]{{1,4}}(?![^\W{_UNSPACED}])")
+_WORDS = re.compile(rf"[^\W_{_UNSPACED}]+(?:[-'’][^\W_{_UNSPACED}]+)*")
 _WORD_NUMBERS = {
     word: str(value)
     for value, word in enumerate(
         "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
         "sixteen seventeen eighteen nineteen twenty".split(),
         start=2,
+    )
+} | {
+    word: str(value)
+    for word, value in zip(
+        "thirty forty fifty sixty seventy eighty ninety".split(), range(30, 100, 10), strict=True
     )
 }
 # Spelled-out factors: "tenfold", "doubles"; a statement may say 2× where the paper says "double".
@@ -32,15 +42,15 @@ _HYPHENS = re.compile("[\u2010-\u2015\u2212]")
 
 def numbers(text: str) -> frozenset[str]:
     """Every number, as plain digits: "17,861" -> 17861, "0.50" -> 0.5, "ten" -> 10."""
-    text = unicodedata.normalize("NFKC", text)
+    text = _compatible(text)
     found: set[str] = set()
     for match in _NUMBER.finditer(text):
         after = text[match.end() : match.end() + 6]
         if after[:1].isalpha() and not _UNIT.match(after) and after[:1].isascii():
             continue
-        found.add(_plain(match.group().rstrip(",")))
+        found.add(_plain(match.group()))
     for word in _WORDS.findall(text.lower()):
-        found |= _spelled(word)
+        found |= _spelled(word).union(*(_spelled(part) for part in word.split("-")))
     return frozenset(found)
 
 
@@ -58,15 +68,22 @@ def names(text: str) -> frozenset[str]:
 
 def name_key(word: str) -> str:
     """The form under which two spellings of a name are equal."""
-    key = re.sub(r"[-'’]", "", _HYPHENS.sub("-", unicodedata.normalize("NFKC", word))).casefold()
-    return key.removesuffix("s") if len(key) > 2 else key
+    key = re.sub(r"[-'’]", "", _HYPHENS.sub("-", unicodedata.normalize("NFKC", word)))
+    return (key.removesuffix("s") if len(key) > 2 else key).casefold()
 
 
 def holds_name(text: str, key: str) -> bool:
-    """Whether `text` holds the name, whole or as a part of a hyphenated word."""
-    flat = unicodedata.normalize("NFKC", text).casefold()
-    flat = re.sub(r"[-'’]", "", _HYPHENS.sub("-", flat))
-    return key in flat
+    """Whether `text` holds the name, on its own or as a part of another ("LLM" in "MLLMs").
+
+    Part of a word without a capital is none: "world" holds no "RL".
+    """
+    plain = _HYPHENS.sub("-", unicodedata.normalize("NFKC", text))
+    joined = re.sub(r"[-'’]", "", plain)
+    own = re.compile(rf"(?<![^\W_]){re.escape(key)}s?(?![^\W_])", re.IGNORECASE)
+    if own.search(joined) or own.search(plain):
+        return True
+    inside = re.finditer(re.escape(key), joined, re.IGNORECASE)
+    return any(any(not c.islower() for c in match[0]) for match in inside)
 
 
 def missing(statement: str, sources: str) -> tuple[str, ...]:
@@ -78,11 +95,17 @@ def missing(statement: str, sources: str) -> tuple[str, ...]:
 
 def _all_numbers(text: str) -> frozenset[str]:
     """Numbers that may be repeated from a source: also digits inside its names ("top-10")."""
-    inside = re.findall(r"\d[\d,]*(?:\.\d+)?|\.\d+", unicodedata.normalize("NFKC", text))
-    return numbers(text) | {_plain(number.rstrip(",")) for number in inside}
+    return numbers(text) | {_plain(match[0]) for match in _ANY_NUMBER.finditer(_compatible(text))}
+
+
+def _compatible(text: str) -> str:
+    """NFKC, with "10⁵" as "10^5"."""
+    return unicodedata.normalize("NFKC", _SUPERSCRIPT.sub(r"^\g<0>", text))
 
 
 def _is_name(word: str) -> bool:
+    if any(c.isalpha() and c >= "\u0400" for c in word):
+        return False  # another script spells a name in its own way
     parts = re.split(r"[-'’]", word)
     if any(sum(c.isupper() for c in part) >= 2 for part in parts):
         return True

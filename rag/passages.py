@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.chunk import pieces
 from rag.embed import Embedder
 from rag.sentences import sentence_spans
 from rag.types import Paper, Span
+
+# Of 33,000 sentences in abstracts the longest has 888 characters. What is longer (a text without
+# full stops) is cut between words: a quote of a whole book convinces nobody.
+LONGEST = 1_000
 
 
 class Passages:
@@ -21,7 +26,11 @@ class Passages:
         """The paper's sentences and their unit vectors, shape (sentences, d)."""
         key = (paper.id, paper.text)
         if key not in self._kept:
-            spans = sentence_spans(paper.text)
+            spans = [
+                part
+                for span in sentence_spans(paper.text)
+                for part in pieces(paper.text, span, lambda text: len(text) <= LONGEST)
+            ]
             texts = [paper.text[span.start : span.end] for span in spans]
             self._kept[key] = (spans, self.embedder.documents(texts))
         return self._kept[key]

@@ -20,7 +20,9 @@ def counter(label: str, unit: str) -> Iterator[Callable[[int, int | None], None]
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(label, total=None, rate="")
 
         def advance(done: int, total: int | None) -> None:
@@ -37,7 +39,12 @@ def bytes_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
     def advance(done: int, total: int) -> None:

@@ -10,13 +10,17 @@ from typing import Any
 import jinja2
 
 from rag.errors import RagError
+from rag.text import visible
 
 _BESIDE = Path(__file__).parent / "prompts"
 _IN_CHECKOUT = Path(__file__).parents[1] / "prompts"
 SUFFIX = ".md.j2"
 
-# A sentence must not be able to close its fence; other angle brackets stay as they are.
-_FENCE = re.compile(r"<(\s*/?\s*(?:evidence|\|))", re.IGNORECASE)
+# A sentence must not be able to close its fence, nor to pass for a model's control token; other
+# angle brackets stay as they are.
+_FENCE = re.compile(
+    r"<(\s*/?\s*(?:evidence|\||(?:s|bos|eos|start_of_turn|end_of_turn)\s*>))", re.IGNORECASE
+)
 
 
 def directory() -> Path:
@@ -37,8 +41,11 @@ def render(name: str, **values: Any) -> str:
 
 
 def fenced(text: str) -> str:
-    """Text made safe between fences: `</evidence>` and `<|special|>` lose their bracket."""
-    return _FENCE.sub(r"‹\1", text.replace("\n", " "))
+    """Text made safe between fences: `</evidence>` and `<|special|>` lose their bracket.
+
+    It becomes one line, without what cannot be seen.
+    """
+    return _FENCE.sub(r"‹\1", visible(text))
 
 
 @functools.cache
@@ -47,6 +54,8 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(directory()),
         undefined=jinja2.StrictUndefined,
         autoescape=False,
+        # Whatever is filled in, in any template, comes from papers, users or models.
+        finalize=lambda value: fenced(value) if isinstance(value, str) else value,
         keep_trailing_newline=False,
     )
     environment.filters["fenced"] = fenced

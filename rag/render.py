@@ -7,6 +7,7 @@ control characters.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,14 @@ UNSUPPORTED = "(not supported by the paper it cites)"
 
 
 def to_json(value: Any) -> str:
-    """JSON as every command prints it: UTF-8, two spaces, keys in the documented order."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    """JSON as every command prints it: two spaces, keys in the documented order.
+
+    Text is exact; what cannot be seen in it, such as a terminal sequence, is written as an escape.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def sources_json(sources: Iterable[Source]) -> list[dict[str, Any]]:
@@ -136,7 +143,13 @@ class Screen:
         from rich.console import Console
 
         self.console: Console = Console(
-            stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True
+            stderr=stderr,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            soft_wrap=True,
+            # Rich's own NO_COLOR leaves bold and dim; https://no-color.org means none at all.
+            color_system=None if os.environ.get("NO_COLOR") else "auto",
         )
 
     def line(self, text: str = "", style: str | None = None) -> None:
@@ -159,11 +172,13 @@ class Screen:
         if not answer.answered:
             self.line(NOT_ANSWERED, "bold")
             if answer.papers:
-                self.line("\nClosest papers", "bold")
+                self.line()
+                self.line("Closest papers", "bold")
             for paper in answer.papers[:3]:
                 self._paper_line(paper)
         else:
-            self.line("\nSources", "bold")
+            self.line()
+            self.line("Sources", "bold")
             quotes: dict[str, list[str]] = {}
             for statement in answer.statements:
                 for citation in statement.citations:
@@ -176,7 +191,8 @@ class Screen:
                 for quote in said:
                     self.line(f"    “{quote}”", "dim")
         seconds = answer.seconds.get("total", 0.0)
-        self.line(f"\nConfidence {answer.confidence:.2f}, {seconds:.1f} s, {answer.model}", "dim")
+        self.line()
+        self.line(f"Confidence {answer.confidence:.2f}, {seconds:.1f} s, {answer.model}", "dim")
 
     def hits(self, hits: Sequence[Hit]) -> None:
         """Search results, best first."""
@@ -187,10 +203,17 @@ class Screen:
 
     def papers(self, papers: Sequence[Paper]) -> None:
         """One aligned line for each paper."""
-        width = max((len(paper.id) for paper in papers), default=0)
+        from rich.cells import cell_len
+        from rich.text import Text
+
+        width = max((cell_len(visible(paper.id)) for paper in papers), default=0)
         for paper in papers:
-            mark = " (derived)" if paper.title_derived else ""
-            self.line(f"{paper.id:<{width}}  {paper.title}{mark}")
+            line = Text(visible(paper.id), style="cyan")
+            line.append(" " * (width + 2 - line.cell_len), style="default")
+            line.append(visible(paper.title), style="default")
+            if paper.title_derived:
+                line.append(" (derived)", style="dim")
+            self.console.print(line)
 
     def paper(self, paper: Paper, *, original: bool = False) -> None:
         """Everything known of one paper."""

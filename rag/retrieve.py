@@ -41,6 +41,9 @@ PAPER_WEIGHT = 2.0
 # Okapi's constants for sentences; the same as for papers.
 K1, B = 1.2, 0.75
 
+# Where the best of some scores is 0, dividing by this leaves them 0.
+_LEAST = 1e-9
+
 # query ID -> paper ID -> score, higher is better.
 Run = dict[str, dict[str, float]]
 
@@ -82,7 +85,8 @@ class Retriever:
         """
         query = checked(query)
         vector = self._embedder.queries([query])[0]
-        ranked = self._fuse(query, vector)[: papers or self._settings.papers]
+        most = papers or self._settings.papers
+        ranked = self._fuse(query, vector, most)[:most]
         found = [self._store.paper(paper_id) for paper_id, *_ in ranked]
         scores = {paper_id: score for paper_id, score, *_ in ranked}
         sentences = self._rate(query, vector, found, scores)
@@ -93,21 +97,21 @@ class Retriever:
         return Retrieval(query, hits, sentences)
 
     def rankings(self, queries: Mapping[str, str], papers: int) -> dict[str, Run]:
-        """Runs of the hybrid and of each ranking alone, for an evaluation: query -> paper -> score."""
+        """Runs of the hybrid and of each ranking alone: query -> paper -> score."""
         runs: dict[str, Run] = {"hybrid": {}, "bm25": {}, "dense": {}}
         for query_id, query in queries.items():
             vector = self._embedder.queries([query])[0]
-            fused = [(paper_id, score) for paper_id, score, *_ in self._fuse(query, vector)]
+            fused = [(paper_id, score) for paper_id, score, *_ in self._fuse(query, vector, papers)]
             runs["hybrid"][query_id] = dict(fused[:papers])
             runs["bm25"][query_id] = dict(self._store.lexical().rank(query, papers))
             runs["dense"][query_id] = dict(self._store.nearest(vector, papers))
         return runs
 
     def _fuse(
-        self, query: str, vector: NDArray[np.float32]
+        self, query: str, vector: NDArray[np.float32], papers: int
     ) -> list[tuple[str, float, int | None, int | None]]:
-        """(ID, fused score, dense rank, lexical rank), best first."""
-        depth = self._settings.candidates
+        """(ID, fused score, dense rank, lexical rank), best first; `papers` of them are wanted."""
+        depth = max(self._settings.candidates, papers)
         dense = dict(self._store.nearest(vector, depth))
         lexical = dict(self._store.lexical().rank(query, LEXICAL_DEPTH))
         candidates = set(dense) | set(list(lexical)[:depth])
@@ -136,19 +140,19 @@ class Retriever:
         if not rows:
             return ()
         words = _sentence_bm25(query, [evidence.text for evidence, _ in rows])
-        best_cosine = max(max(cosine for _, cosine in rows), 1e-9)
-        best_words, best_paper = max(max(words), 1e-9), max(max(scores.values()), 1e-9)
+        best_cosine = max(_LEAST, *(cosine for _, cosine in rows))
+        best_words, best_paper = max(_LEAST, *words), max(_LEAST, *scores.values())
         rated = [
             RatedSentence(
                 evidence,
-                DENSE_WEIGHT * cosine / best_cosine
+                DENSE_WEIGHT * max(cosine, 0.0) / best_cosine
                 + word / best_words
                 + PAPER_WEIGHT * scores[evidence.paper_id] / best_paper,
                 cosine,
             )
             for (evidence, cosine), word in zip(rows, words, strict=True)
         ]
-        top = max(row.rating for row in rated)
+        top = max(_LEAST, *(row.rating for row in rated))
         scaled = [RatedSentence(r.evidence, r.rating / top, r.cosine) for r in rated]
         return tuple(
             sorted(scaled, key=lambda r: (-r.rating, r.evidence.paper_id, r.evidence.start))
@@ -173,14 +177,18 @@ def checked(question: str) -> str:
 
 
 def fuse(cosines: Mapping[str, float], lexical: Mapping[str, float]) -> list[tuple[str, float]]:
-    """(ID, score) of every paper in `cosines`, best first, ties by ID; `lexical` may lack some."""
+    """(ID, score) of every paper in `cosines`, best first, ties by ID; `lexical` may lack some.
+
+    Scores are 0..1. A cosine below 0 counts as 0: it tells as little.
+    """
     if not cosines:
         return []
-    best_cosine = max(max(cosines.values()), 1e-9)
+    best_cosine = max(_LEAST, *cosines.values())
     best_lexical = max(lexical.values(), default=0.0) or 1.0
     scores = {
         paper_id: (
-            lexical.get(paper_id, 0.0) / best_lexical + DENSE_WEIGHT * cosine / best_cosine
+            lexical.get(paper_id, 0.0) / best_lexical
+            + DENSE_WEIGHT * max(cosine, 0.0) / best_cosine
         )
         / (1.0 + DENSE_WEIGHT)
         for paper_id, cosine in cosines.items()

@@ -8,8 +8,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from rag.text import visible
+
 _START = re.compile(r'"statements"\s*:\s*\[|\A\s*(?:```(?:json)?\s*)?\[')
-_REFERENCE = re.compile(r"\s*\[\s*\d+(?:\s*[,;–-]\s*\d+)*\s*\]")
+_EMPTY = re.compile(rf"(?:{_START.pattern})\s*\]")
+# In text whose runs of blanks are single. More digits than these are no sentence's number.
+_REFERENCE = re.compile(r" ?\[ ?\d{1,6}(?: ?[,;–-] ?\d{1,6})* ?\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,12 @@ class StatementStream:
         self._numbers = frozenset(numbers)
         self._buffer = ""
         self._position: int | None = None
+        self._found = False
+
+    @property
+    def understood(self) -> bool:
+        """Whether the reply so far holds a statement, or an empty list of them."""
+        return self._found or _EMPTY.search(self._buffer) is not None
 
     def feed(self, piece: str) -> list[Draft]:
         """Statements completed by `piece`."""
@@ -90,7 +100,8 @@ class StatementStream:
 
     def _draft(self, value: dict[str, Any]) -> Draft | None:
         text = value.get("text")
-        if not isinstance(text, str) or not text.strip():
+        text = self._without_references(text) if isinstance(text, str) else ""
+        if not text:
             return None
         cited = value.get("evidence", [])
         cited = cited if isinstance(cited, list) else [cited]
@@ -102,7 +113,8 @@ class StatementStream:
                 known += [plain] if plain is not None and plain not in known else []
             else:
                 unknown.append(str(number)[:40])
-        return Draft(self._without_references(text), tuple(known), tuple(unknown))
+        self._found = True
+        return Draft(text, tuple(known), tuple(unknown))
 
     def _without_references(self, text: str) -> str:
         """Drop "[3]" where 3 is a sentence number: those are ours; other brackets are content."""
@@ -111,6 +123,7 @@ class StatementStream:
             inside = {int(number) for number in re.findall(r"\d+", match.group())}
             return "" if inside <= self._numbers else match.group()
 
+        text = " ".join(visible(text).split())
         return " ".join(_REFERENCE.sub(keep, text).split())
 
 

@@ -74,7 +74,10 @@ def compare(statement: str, quote: str, whole: str, cosine: float) -> Signals:
     size = max(1, len(said))
     differs = bool(_NEGATION.search(statement)) != bool(_NEGATION.search(quote))
     return Signals(
-        len(said & set(tokens(quote))) / size, len(said & set(tokens(whole))) / size, cosine, differs
+        len(said & set(tokens(quote))) / size,
+        len(said & set(tokens(whole))) / size,
+        cosine,
+        differs,
     )
 
 

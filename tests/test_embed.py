@@ -114,10 +114,9 @@ class TestBundled:
         assert np.array_equal(together, apart)
         assert np.linalg.norm(together, axis=1) == pytest.approx(np.ones(3), abs=1e-6)
 
-    def test_queries_get_their_prompt(self, bundled: BundledEmbedder) -> None:
-        prompt = "Represent this sentence for searching relevant passages: "
+    def test_queries_are_embedded_like_documents(self, bundled: BundledEmbedder) -> None:
         query = bundled.queries(["graph noise"])
-        assert np.array_equal(query, bundled.documents([f"{prompt}graph noise"]))
+        assert np.array_equal(query, bundled.documents(["graph noise"]))
 
     def test_counts_special_tokens(self, bundled: BundledEmbedder) -> None:
         assert bundled.count_tokens("graph") == 3

@@ -86,6 +86,20 @@ def test_without_xllamacpp_the_command_is_named(monkeypatch: pytest.MonkeyPatch)
         LocalServer(Path("any.gguf"), 512)
 
 
+@needs_xllamacpp
+@pytest.mark.parametrize("own", [None, "77"])
+def test_the_environment_is_as_before_after_the_import(
+    monkeypatch: pytest.MonkeyPatch, own: str | None
+) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    if own is not None:
+        monkeypatch.setenv("GOMP_SPINCOUNT", own)
+    before = dict(os.environ)
+    local_llm._import_xllamacpp()
+    assert dict(os.environ) == before
+
+
 def test_threads_are_limited_where_the_process_may_use_fewer_processors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -162,6 +176,21 @@ def test_the_same_question_gets_the_same_answer(server: LocalServer) -> None:
     assert first.text == second.text
     assert first.finish_reason == "length"
     assert first.truncated
+
+
+@pytest.mark.models
+@needs_model
+def test_drafting_from_the_prompt_changes_no_answer(model_file: Path) -> None:
+    sentence = "Sparse graph attention halves the memory that long documents need."
+    ask = [{"role": "user", "content": f"Repeat word for word: {sentence}"}]
+    answers = []
+    for speculative in (False, True):
+        with (
+            LocalServer(model_file, 512, speculative=speculative) as server,
+            OpenAIChat(server.base_url, "m", server.api_key, SETTINGS.llm, seed=0) as chat,
+        ):
+            answers.append(chat.complete(ask, max_tokens=24).text)
+    assert answers == [sentence, sentence]
 
 
 @pytest.mark.models

@@ -28,7 +28,7 @@ def paper_of(record: Record) -> Paper:
 def test_a_record_without_id_and_title_gets_both_from_its_text() -> None:
     paper = paper_of(Record(SOURCE, ABSTRACT))
     assert paper == Paper(
-        id="p-rvmn9jk",
+        id="p-t2jqf8y",
         title="FooNet",
         text="We propose FooNet, which is 2× faster than every other net.",
         original=ABSTRACT,
@@ -90,8 +90,8 @@ def test_the_shortest_and_a_very_long_abstract() -> None:
 
 
 def test_derived_ids_are_known_values() -> None:
-    # SHA-256("abc") begins ba7816bf: 10111 01001 11100 00001 01101 01111 11000 ...
-    assert derive_id("abc") == "p-q9w1df" + "r"
+    # SHA-256("abc") begins ba7816bf8f: 10111 01001 11100 00001 01101 01111 11100
+    assert derive_id("abc") == "p-q9w1dfw"
     assert derive_id("abc", length=3) == "p-q9w"
     assert content_hash(" ABC\n") == (
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -119,14 +119,29 @@ def test_ids_tell_texts_apart() -> None:
             "Nets are bad. We propose *Local Foo Estimation* (LFE), a method. LFE wins.",
             "LFE: Local Foo Estimation",
         ),
-        ("We introduce Panoptic Foo Ranking (PFR), a new task for all.", "PFR: Panoptic Foo Ranking"),
+        (
+            "We introduce Panoptic Foo Ranking (PFR), a new task for all.",
+            "PFR: Panoptic Foo Ranking",
+        ),
         (r"From BigNet we derive \textbf{TinyNet}, a student of it.", "TinyNet"),
-        ("LLMs fail. This paper presents a large benchmark called FOO-Bench for LLMs.", "FOO-Bench"),
+        (
+            "LLMs fail. This paper presents a large benchmark called FOO-Bench for LLMs.",
+            "FOO-Bench",
+        ),
         ("We study a few heads, termed **Evidence Heads**, that respond.", "Evidence Heads"),
         ("We propose Proprio, a framework for GPT-4 and LLaMA.", "Proprio"),
-        ("RL is hard. We propose a method for RL in MORL. Ours, FooRL, and more.", "Method for RL in MORL…"),
-        ("We instantiate our framework for DP-SGD and find it fast.", "We instantiate our framework for DP-SGD and find…"),
-        ("We show that deep nets can be made sparse by very simple means.", "Deep nets can be made sparse by very…"),
+        (
+            "RL is hard. We propose a method for RL in MORL. Ours, FooRL, and more.",
+            "Method for RL in MORL…",
+        ),
+        (
+            "We instantiate our framework for DP-SGD and find it fast.",
+            "We instantiate our framework for DP-SGD and find…",
+        ),
+        (
+            "We show that deep nets can be made sparse by very simple means.",
+            "Deep nets can be made sparse by very…",
+        ),
         ("Only these words", "Only these words"),
         ("", ""),
     ],
@@ -164,5 +179,5 @@ def test_labels_find_the_systems_name_of_titled_papers() -> None:
         if colon and " " not in name and name.lower() in record["abstract"].lower():
             named += 1
             found += derive_label(record["abstract"]).partition(":")[0].lower() == name.lower()
-    assert named == 142
+    assert named == 140
     assert found / named >= 0.85

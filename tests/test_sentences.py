@@ -27,7 +27,12 @@ def split(text: str) -> list[str]:
         ["We use e.g. Adam, i.e. Nadam vs. SGD.", "It works."],
         ["Version 2.5.1 is w.r.t. GPT-4.1 slower.", "On approx. 5 items it fails."],
         ["It was shown by Smith et al.", "We go on."],
-        ["Data is i.i.d. Gaussian.", "J. K. Smith found U.S. Data.", "It is vitamin C.", "We agree."],
+        [
+            "Data is i.i.d. Gaussian.",
+            "J. K. Smith found U.S. Data.",
+            "It is vitamin C.",
+            "We agree.",
+        ],
         ["CF. is not Cf. Smith."],
         ["We ask why.", "3D Gaussians help.", "vLLM is fast.", "iBOT too."],
         ["It lags... and stops... but then goes on.", "Yes!", "Really?!", "Yes."],
@@ -47,8 +52,13 @@ def test_boundaries(sentences: list[str]) -> None:
 
 
 def test_a_missing_space_after_the_stop() -> None:
-    assert split("It forgets old ones.However, ours helps.") == ["It forgets old ones.", "However, ours helps."]
-    assert split("Node.js and foo.In/x and a.We stay whole.") == ["Node.js and foo.In/x and a.We stay whole."]
+    assert split("It forgets old ones.However, ours helps.") == [
+        "It forgets old ones.",
+        "However, ours helps.",
+    ]
+    assert split("Node.js and foo.In/x and a.We stay whole.") == [
+        "Node.js and foo.In/x and a.We stay whole."
+    ]
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "\u3000"])

@@ -27,6 +27,7 @@ _MULTIBYTE_UTF8 = re.compile(
 _COMMONEST_CHINESE = frozenset("的一是在不了有和人这中大为上个国我以要他们于对法用方")
 # Enough for a guess; detection is slow.
 _SAMPLE = 65_536
+_BINARY = "It is a binary file, not text. Give a text, JSON or JSONL file."
 
 
 def decode(data: bytes) -> str:
@@ -41,9 +42,9 @@ def decode(data: bytes) -> str:
         if data.startswith(mark):
             return _with_unix_line_ends(_strictly(data[len(mark) :], encoding))
     if b"\x00" in data[:_SAMPLE]:
-        return _with_unix_line_ends(_strictly(data, _utf16_without_mark(data[:_SAMPLE])))
+        return _with_unix_line_ends(_utf16_without_mark(data))
     if len(_CONTROL.findall(data[:_SAMPLE])) * 100 > len(data[:_SAMPLE]):
-        raise ReadError("It is a binary file, not text. Give a text, JSON or JSONL file.")
+        raise ReadError(_BINARY)
     return _with_unix_line_ends(_best(data))
 
 
@@ -103,11 +104,17 @@ codecs.register_error(_AS_LATIN_1, _decode_as_latin_1)
 codecs.register_error(_AS_WINDOWS_1252, _decode_wrong_bytes)
 
 
-def _utf16_without_mark(sample: bytes) -> str:
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if max(even, odd) * 10 < len(sample) * 3 or min(even, odd) * 20 > max(even, odd):
-        raise ReadError("It is a binary file, not text. Give a text, JSON or JSONL file.")
-    return "utf-16-be" if even > odd else "utf-16-le"
+def _utf16_without_mark(data: bytes) -> str:
+    """Text whose every other byte is mostly zero, as that of Western UTF-16."""
+    even, odd = data[:_SAMPLE:2].count(0), data[1:_SAMPLE:2].count(0)
+    zeros = max(even, odd) * 10 >= len(data[:_SAMPLE]) * 3 and min(even, odd) * 20 <= max(even, odd)
+    try:
+        text = data.decode("utf-16-be" if even > odd else "utf-16-le") if zeros else "\0"
+    except UnicodeDecodeError as error:
+        raise ReadError(_BINARY) from error
+    if _CONTROL.search(text[:_SAMPLE].encode("utf-8", "replace")):
+        raise ReadError(_BINARY)
+    return text
 
 
 def _strictly(data: bytes, encoding: str) -> str:

@@ -51,7 +51,7 @@ def record_of(value: object, source: Source, key: str | None = None) -> Record |
     if not isinstance(value, Mapping):
         return _rejected(source, f"It is {_kind(value)}, not an object with an abstract.")
     fields = _fields(value)
-    names = {_normalised(name): name for name in reversed(list(fields))}
+    names = _names(fields)
     abstract_name = _first(fields, names, ABSTRACT_FIELDS, _text)
     if abstract_name is None:
         return _rejected(source, _no_abstract(fields, names))
@@ -135,7 +135,7 @@ class _Pairs(dict[str, Any]):
 def _members(document: _Pairs) -> list[tuple[str | None, object]]:
     """The records in an object: itself, those of its lists, or its values by ID."""
     fields = _fields(document)
-    names = {_normalised(name): name for name in fields}
+    names = _names(fields)
     if _first(fields, names, ABSTRACT_FIELDS, _text) is not None:
         return [(None, document)]
     lists = [
@@ -170,12 +170,12 @@ def _fields(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _first(
     fields: Mapping[str, Any],
-    names: Mapping[str, str],
+    names: Mapping[str, Sequence[str]],
     wanted: Sequence[str],
     usable: Callable[[object], str | None],
 ) -> str | None:
     """The name of the first wanted field whose value is usable."""
-    present = (names[field] for field in wanted if field in names)
+    present = (name for field in wanted for name in names.get(field, ()))
     return next((name for name in present if usable(fields[name]) is not None), None)
 
 
@@ -200,8 +200,8 @@ def _metadata(fields: Mapping[str, Any], used: set[str | None]) -> dict[str, Met
     return {name: value for name, value in kept if value is not None}
 
 
-def _no_abstract(fields: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    present = next((names[f] for f in ABSTRACT_FIELDS if f in names), None)
+def _no_abstract(fields: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> str:
+    present = next((names[field][0] for field in ABSTRACT_FIELDS if field in names), None)
     if present is not None:
         value = fields[present]
         found = _kind(value) if value and not isinstance(value, str) else "empty"
@@ -235,8 +235,12 @@ def _rejected(source: Source, reason: str) -> Rejected:
     return Rejected(source.file, source.position, reason)
 
 
-def _normalised(name: str) -> str:
-    return re.sub(r"[_\-\s]", "", name.lower())
+def _names(fields: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Normalised field name -> the names as they stand: "id" and "_id" are both `id`."""
+    names: dict[str, list[str]] = {}
+    for name in fields:
+        names.setdefault(re.sub(r"[_\-\s]", "", name.lower()), []).append(name)
+    return names
 
 
 def _shown(name: str) -> str:

@@ -14,6 +14,8 @@ _MAX_HEADER_CHARACTERS = 120
 _MAX_HEADER_LINES = 3
 # A line that is an abstract by itself, in a list without blank lines.
 _MIN_ABSTRACT_WORDS = 40
+# A marked item of fewer belongs to an enumeration inside an abstract.
+_MIN_ITEM_WORDS = 8
 
 _RULE = re.compile(r"^[^\S\n]*[-=*_#~+—]{3,}[^\S\n]*$", re.M)
 _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
@@ -50,8 +52,12 @@ def _blocks(text: str) -> list[str]:
 
 def _heads(line: str, following: str) -> bool:
     """Whether a line is a header directly above its list, not the first of wrapped lines."""
-    much_shorter = len(following) >= 4 * len(line) or _MARKER.match(following) is not None
-    return much_shorter and not following[:1].islower() and _is_header(line)
+    item = _MARKER.match(following) is not None and len(following.split()) >= _MIN_ITEM_WORDS
+    return (
+        (item or len(following) >= 4 * len(line))
+        and not following[:1].islower()
+        and _is_header(line)
+    )
 
 
 def _by_line(block: str) -> list[str]:
@@ -71,7 +77,7 @@ def _by_line(block: str) -> list[str]:
 def _are_abstracts(lines: list[str], marked: list[bool]) -> bool:
     """Whether items are long, so that they are not an enumeration inside one abstract."""
     words = sum(len(line.split()) for line in lines)
-    return words >= _MIN_ABSTRACT_WORDS / 2 * sum(marked)
+    return words >= _MIN_ITEM_WORDS * sum(marked)
 
 
 def _is_abstract(line: str) -> bool:
