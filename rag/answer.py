@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag import prompts
+from rag.chat_model import ChatModel, Message, Reply
 from rag.config import Settings
 from rag.errors import EndpointError
-from rag.evidence import LIST_PAPERS, EvidenceSet, asks_for_list, select
-from rag.llm import ChatModel, Message, Reply
-from rag.retrieve import Retrieval, Retriever, checked
+from rag.evidence import EvidenceSet, select
+from rag.listing import CANDIDATES, asks_for_list, candidates
+from rag.retrieve import MAX_QUESTION, Retrieval, Retriever, checked
 from rag.statements import Draft, StatementStream, schema
 from rag.types import Answer, Paper, Statement, Usage
 from rag.verify import Verifier, non_latin
@@ -23,7 +24,6 @@ from rag.verify import Verifier, non_latin
 ANSWERABLE = 0.42
 
 MOST_STATEMENTS = 4
-MOST_LISTED = 8
 
 StatementCallback = Callable[[Statement], None]
 
@@ -38,8 +38,10 @@ class Turn:
 
 @dataclass(slots=True)
 class _Trace:
-    """What one answer costs, gathered on the way."""
+    """One answer in the making: its statements, and what they cost."""
 
+    on_statement: StatementCallback | None = None
+    statements: list[Statement] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -52,6 +54,13 @@ class _Trace:
         finally:
             spent = time.perf_counter() - start
             self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
+
+    def state(self, statement: Statement) -> None:
+        """Keep a checked statement and pass it on, unless the same was said before."""
+        if statement.text not in {known.text for known in self.statements}:
+            self.statements.append(statement)
+            if self.on_statement:
+                self.on_statement(statement)
 
 
 class Answerer:
@@ -79,23 +88,43 @@ class Answerer:
         """
         started = time.perf_counter()
         question = checked(question)
-        trace = _Trace()
+        trace = _Trace(on_statement)
         asked = self._standalone(question, history, trace)
-        wants_list = asks_for_list(asked)
+        query = self._english(asked, trace)
+        wants_list = asks_for_list(query)
         with trace.timed("retrieve"):
-            retrieval = self._retriever.retrieve(
-                self._english(asked, trace), LIST_PAPERS if wants_list else None
-            )
-            evidence = select(retrieval, self._settings.answer, wants_list=wants_list)
-        likely, statements = 0.0, []
-        if evidence.sentences:
-            base = self._messages(evidence, asked)
-            with trace.timed("generate"):
-                likely = self._answerable(base, trace)
-            if likely >= ANSWERABLE:
-                statements = self._write(base, evidence, trace, on_statement, wants_list)
+            retrieval = self._retriever.retrieve(query, CANDIDATES if wants_list else None)
+        likely = (self._list if wants_list else self._explain)(asked, retrieval, trace)
         trace.seconds["total"] = time.perf_counter() - started
-        return self._result(question, likely, statements, retrieval, trace)
+        return self._result(question, likely, retrieval, trace)
+
+    def _list(self, question: str, retrieval: Retrieval, trace: _Trace) -> float:
+        """A statement for each paper that fits; returns how likely the best one does."""
+        likely = 0.0
+        judged = candidates(question, retrieval, self._model)
+        while True:
+            with trace.timed("generate"):
+                candidate, usage = next(judged, (None, Usage()))
+            if candidate is None:
+                return likely
+            trace.usage += usage
+            likely = max(likely, candidate.likely)
+            if candidate.fits:
+                with trace.timed("verify"):
+                    statement = self._verifier.check(candidate.statement, [candidate.paper])
+                trace.state(statement)
+
+    def _explain(self, question: str, retrieval: Retrieval, trace: _Trace) -> float:
+        """Statements that answer the question; returns how likely the papers do."""
+        evidence = select(retrieval, self._settings.answer)
+        if not evidence.sentences:
+            return 0.0
+        base = self._messages(evidence, question)
+        with trace.timed("generate"):
+            likely = self._answerable(base, trace)
+        if likely >= ANSWERABLE:
+            self._write(base, evidence, trace)
+        return likely
 
     def _messages(self, evidence: EvidenceSet, question: str) -> list[Message]:
         """The part that the gate and the answer share, so that it is read only once."""
@@ -113,47 +142,35 @@ class Answerer:
             return ANSWERABLE
         return probability
 
-    def _write(
-        self,
-        base: Sequence[Message],
-        evidence: EvidenceSet,
-        trace: _Trace,
-        on_statement: StatementCallback | None,
-        wants_list: bool,
-    ) -> list[Statement]:
-        most = MOST_LISTED if wants_list else MOST_STATEMENTS
+    def _write(self, base: Sequence[Message], evidence: EvidenceSet, trace: _Trace) -> None:
         numbers = [sentence.number for sentence in evidence.sentences]
         stream = StatementStream(numbers)
-        statements: list[Statement] = []
+        checking = 0.0
 
         def on_text(piece: str) -> None:
+            nonlocal checking
+            start = time.perf_counter()
             for draft in stream.feed(piece):
                 with trace.timed("verify"):
                     statement = self._check(draft, evidence, trace)
-                if statement and statement.text not in {s.text for s in statements}:
-                    statements.append(statement)
-                    if on_statement:
-                        on_statement(statement)
+                trace.state(statement)
+            checking += time.perf_counter() - start
 
-        before = trace.seconds.get("verify", 0.0)
         with trace.timed("generate"):
             reply = self._model.complete(
-                _ask(base, prompts.render("answer", most=most, wants_list=wants_list)),
+                _ask(base, prompts.render("answer", most=MOST_STATEMENTS)),
                 max_tokens=self._settings.answer.max_answer_tokens,
-                schema=schema(numbers, most),
+                schema=schema(numbers, MOST_STATEMENTS),
                 on_text=on_text,
             )
-        trace.seconds["generate"] -= trace.seconds.get("verify", 0.0) - before
+        trace.seconds["generate"] -= checking
         trace.usage += reply.usage
         if not stream.understood:
             raise EndpointError(_no_statements(self._model.name, reply))
-        if reply.truncated or reply.finish_reason == "length":
-            trace.notes.append(
-                "The language model's reply broke off; a last statement may be missing."
-            )
-        return statements
+        if reply.truncated:
+            trace.notes.append("The model's reply broke off; a last statement may be missing.")
 
-    def _check(self, draft: Draft, evidence: EvidenceSet, trace: _Trace) -> Statement | None:
+    def _check(self, draft: Draft, evidence: EvidenceSet, trace: _Trace) -> Statement:
         """Verify a draft; one that fails gives way to the sentence it cites, word for word."""
         if draft.unknown:
             cited = ", ".join(draft.unknown)
@@ -184,16 +201,11 @@ class Answerer:
     def _one_line(self, prompt: str, trace: _Trace) -> str:
         reply = self._model.complete([{"role": "user", "content": prompt}], max_tokens=160)
         trace.usage += reply.usage
-        return " ".join(reply.text.split())
+        line = " ".join(reply.text.split())[:MAX_QUESTION]
+        return line if any(c.isalnum() for c in line) else ""
 
-    def _result(
-        self,
-        question: str,
-        likely: float,
-        statements: Sequence[Statement],
-        retrieval: Retrieval,
-        trace: _Trace,
-    ) -> Answer:
+    def _result(self, question: str, likely: float, retrieval: Retrieval, trace: _Trace) -> Answer:
+        statements = trace.statements
         answered = any(statement.supported for statement in statements)
         shown = tuple(statements) if answered else ()
         share = sum(s.supported for s in shown) / len(shown) if shown else 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -63,7 +64,7 @@ def ingest(
     with counter("Ingesting", "papers") as advance:
         summary = run(paths, settings.store, open_embedder(settings), advance)
     if json:
-        typer.echo(render.to_json(render.ingest_json(summary)))
+        _print_json(render.ingest_json(summary))
     else:
         typer.echo(
             f"{summary.added} added, {summary.updated} updated, {summary.unchanged} unchanged, "
@@ -93,7 +94,7 @@ def search(
     with open_search(_settings(store)) as opened:
         hits = opened.retriever.retrieve(text, k).hits
     if json:
-        typer.echo(render.to_json(render.hits_json(hits)))
+        _print_json(render.hits_json(hits))
     else:
         render.Screen().hits(hits)
 
@@ -129,7 +130,7 @@ def ask(
     for note in answer.notes:
         messages.line(f"Note: {note}", "yellow")
     if json:
-        typer.echo(render.to_json(render.answer_json(answer)))
+        _print_json(render.answer_json(answer))
     else:
         screen.answer_end(answer)
     if not answer.answered:
@@ -145,7 +146,7 @@ def papers(store: StoreOption = None, json: JsonOption = False) -> None:
     with Store.open(_settings(store).store, None) as opened:
         found = list(opened.papers())
     if json:
-        typer.echo(render.to_json([render.paper_json(paper, whole=False) for paper in found]))
+        _print_json([render.paper_json(paper, whole=False) for paper in found])
     else:
         render.Screen().papers(found)
 
@@ -166,7 +167,7 @@ def show(
     with Store.open(_settings(store).store, None) as opened:
         paper = opened.paper(paper_id)
     if json:
-        typer.echo(render.to_json(render.paper_json(paper)))
+        _print_json(render.paper_json(paper))
     else:
         render.Screen().paper(paper, original=original)
 
@@ -183,9 +184,7 @@ def doctor(store: StoreOption = None, json: JsonOption = False) -> None:
             {"name": c.name, "ok": c.ok, "detail": c.detail, "remedy": c.remedy}
             for c in found.checks
         ]
-        typer.echo(
-            render.to_json({"ok": found.ok, "checks": checks, "sends_to": list(found.sends_to)})
-        )
+        _print_json({"ok": found.ok, "checks": checks, "sends_to": list(found.sends_to)})
     else:
         screen = render.Screen()
         for check in found.checks:
@@ -210,7 +209,6 @@ def index_rebuild(store: StoreOption = None, json: JsonOption = False) -> None:
     """Make the index anew from the papers it keeps, after damage or for other settings."""
     from dataclasses import asdict
 
-    from rag import render
     from rag.embed import open_embedder
     from rag.progress import counter
     from rag.rebuild import rebuild
@@ -219,7 +217,7 @@ def index_rebuild(store: StoreOption = None, json: JsonOption = False) -> None:
     with counter("Rebuilding", "papers") as advance:
         summary = rebuild(settings.store, open_embedder(settings), advance)
     if json:
-        typer.echo(render.to_json(asdict(summary)))
+        _print_json(asdict(summary))
     else:
         typer.echo(
             f"Rebuilt {settings.store}: {summary.papers} papers in {summary.chunks} passages, "
@@ -247,6 +245,8 @@ def _run() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            return _fail("There is no space left to write to. Free some, then run it again.", 1)
         return _unexpected(error)
 
 
@@ -282,6 +282,14 @@ def _fail(message: str, code: int) -> int:
 
 def _settings(store: Path | None) -> Settings:
     return load_settings(overrides={"store": store} if store else None)
+
+
+def _print_json(value: Any) -> None:
+    from rag.render import to_json
+
+    # Other programs read JSON as UTF-8, whatever this terminal's encoding is.
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    typer.echo(to_json(value, ascii_only=encoding.replace("-", "") != "utf8"))
 
 
 def _text(argument: str | None) -> str:

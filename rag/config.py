@@ -76,7 +76,7 @@ class RetrievalSettings(_Section):
 class AnswerSettings(_Section):
     """How answers are made."""
 
-    evidence_sentences: int = Field(14, ge=1, le=100, description="most sentences the model sees")
+    evidence_sentences: int = Field(8, ge=1, le=100, description="most sentences the model sees")
     evidence_tokens: int = Field(700, ge=50, description="most tokens of evidence the model sees")
     max_answer_tokens: int = Field(320, ge=16, description="longest answer")
     seed: int = Field(0, description="sampling seed; the temperature is 0")

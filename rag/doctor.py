@@ -74,6 +74,9 @@ def _tokenizer() -> Check:
 
 def _language_model(settings: Settings) -> Check:
     chosen = settings.llm
+    if chosen.base_url and chosen.model_path:
+        both = "RAG_LLM_BASE_URL and RAG_LLM_MODEL_PATH are both set"
+        return Check("language model", False, both, "Unset the one that is not meant.")
     if chosen.base_url:
         key = "with a key" if api_key("llm", chosen.base_url) else "without a key"
         model = chosen.model or "the one model it serves"
@@ -87,7 +90,8 @@ def _embedding(settings: Settings) -> Check:
         embedder = open_embedder(settings)
     except RagError as error:
         return Check("embedding model", False, "not usable", str(error))
-    return Check("embedding model", True, embedder.identity)
+    place = f" at {settings.embedding.base_url}" if settings.embedding.base_url else ""
+    return Check("embedding model", True, embedder.identity + place)
 
 
 def _store(settings: Settings) -> Check:

@@ -23,12 +23,12 @@ NOT_ANSWERED = "The papers do not answer this."
 UNSUPPORTED = "(not supported by the paper it cites)"
 
 
-def to_json(value: Any) -> str:
+def to_json(value: Any, *, ascii_only: bool = False) -> str:
     """JSON as every command prints it: two spaces, keys in the documented order.
 
     Text is exact; what cannot be seen in it, such as a terminal sequence, is written as an escape.
     """
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=2)
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
@@ -208,9 +208,9 @@ class Screen:
 
         width = max((cell_len(visible(paper.id)) for paper in papers), default=0)
         for paper in papers:
-            line = Text(visible(paper.id), style="cyan")
-            line.append(" " * (width + 2 - line.cell_len), style="default")
-            line.append(visible(paper.title), style="default")
+            line = Text()
+            line.append(visible(paper.id), style="cyan")
+            line.append(" " * (width + 2 - line.cell_len) + visible(paper.title))
             if paper.title_derived:
                 line.append(" (derived)", style="dim")
             self.console.print(line)

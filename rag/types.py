@@ -18,7 +18,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One abstract as a reader found it, before cleaning; `id` and `title` where the source has them."""
+    """One abstract as a reader found it; `id` and `title` where the source has them."""
 
     source: Source
     abstract: str
@@ -48,7 +48,7 @@ class Span:
 class Paper:
     """One abstract ready for search. `text` is what offsets, quotes and chunks refer to.
 
-    `original` is the abstract as the source had it; `title_derived` marks a label made from the text.
+    `original` is the abstract as the source had it; `title_derived` marks a label made from it.
     """
 
     id: str

@@ -24,6 +24,9 @@ from rag.types import Citation, Paper, Statement
 # A statement below is not shown as fact.
 SUPPORTED = 0.5
 
+# A citation below is dropped when another of the same statement carries it.
+CARRIES_NOTHING = 0.3
+
 # (claim, source) -> probability that the source supports the claim, or None where it cannot tell.
 Judge = Callable[[str, str], float | None]
 
@@ -94,7 +97,10 @@ class Verifier:
             return Statement(text, supported=False, citations=())
         vector = self._passages.embedder.documents([text])[0]
         citations = tuple(self._cite(text, vector, paper) for paper in papers)
-        whole = " ".join(_with_title(paper) for paper in papers)
+        whole = _whole(papers, citations)
+        carrying = _carrying(citations)
+        if not missing(text, _whole(papers, carrying)):
+            citations, whole = carrying, _whole(papers, carrying)
         supported = not missing(text, whole) and (
             self._joint(text, vector, citations, whole) >= SUPPORTED
         )
@@ -160,6 +166,19 @@ def choose_quote(text: str, sentences: Sequence[str], cosines: Sequence[float]) 
     pairs = [sorted((best, i)) for i in (best - 1, best + 1) if 0 <= i < len(sentences)]
     wider = max(pairs, key=score, default=[best])
     return wider if score(wider) > score([best]) + WIDER_QUOTE_GAIN else [best]
+
+
+def _carrying(citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
+    """Without those that add nothing where one supports the statement by itself."""
+    if max(citation.support for citation in citations) < SUPPORTED:
+        return citations
+    return tuple(c for c in citations if c.support >= CARRIES_NOTHING)
+
+
+def _whole(papers: Sequence[Paper], citations: Sequence[Citation]) -> str:
+    """Titles and texts of the papers cited."""
+    cited = {citation.paper_id for citation in citations}
+    return " ".join(_with_title(paper) for paper in papers if paper.id in cited)
 
 
 def _with_title(paper: Paper) -> str:

@@ -1,11 +1,18 @@
-"""Every test runs in a home, cache and working directory of its own, with no settings from outside."""
+"""Every test has a home, cache and working directory of its own, and no settings from outside."""
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from doubles.commands import RECORDS, Rag, Run, write
+from doubles.service import Service
+
+from rag import cli
 
 # What could change an answer, a colour or an address.
 _PREFIXES = ("RAG_", "OPENAI_", "HF_")
@@ -28,3 +35,38 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.chdir(home)
     return home
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """The endpoint that the settings name for both models."""
+    with Service() as running:
+        for name, value in running.environ.items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture
+def rag(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], service: Service
+) -> Rag:
+    """Runs the command line in this process; `stdin` is what a pipe brings."""
+
+    def run(*arguments: str | Path, stdin: bytes | None = None) -> Run:
+        monkeypatch.setattr(sys, "argv", ["rag", *map(str, arguments)])
+        piped = io.TextIOWrapper(io.BytesIO(stdin)) if stdin is not None else None
+        monkeypatch.setattr(sys, "stdin", piped)
+        code = cli._run()
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.out + shown.err
+        assert "Internal error" not in shown.err
+        return Run(code, shown.out, shown.err)
+
+    return run
+
+
+@pytest.fixture
+def filled(rag: Rag) -> Rag:
+    """`rag` with a store of three papers."""
+    assert rag("ingest", write("papers.jsonl", *RECORDS)).code == 0
+    return rag

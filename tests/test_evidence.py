@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rag import tokens
 from rag.config import AnswerSettings
-from rag.evidence import LIST_SENTENCES, EvidenceSet, asks_for_list, select
+from rag.evidence import EvidenceSet, select
 from rag.retrieve import RatedSentence, Retrieval
 from rag.types import Evidence, Hit, Paper, Source
 
@@ -57,15 +56,6 @@ def test_what_is_rated_far_below_the_best_is_left_out() -> None:
     assert "Alpha four." not in dict(map(reversed, shown))
 
 
-def test_a_list_takes_the_best_few_of_each_paper() -> None:
-    assert texts(select(RATED, AnswerSettings(), wants_list=True)) == [
-        (1, "Alpha one."),
-        (2, "Alpha three."),
-        (3, "Beta one."),
-        (4, "Beta two."),
-    ]
-
-
 def test_numbers_lead_back_to_papers() -> None:
     evidence = select(RATED, AnswerSettings(evidence_sentences=3))
     assert [evidence.paper(number) for number in (0, 1, 2, 3, 4)] == [None, A, A, B, None]
@@ -85,14 +75,12 @@ def test_without_sentences_there_is_no_evidence() -> None:
     assert select(retrieval(), AnswerSettings()) == EvidenceSet(())
 
 
-ROWS = st.lists(
-    st.tuples(st.integers(0, 4), st.integers(1, 90), st.floats(0.5, 1.0)), max_size=30
-)
+ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 90), st.floats(0.5, 1.0)), max_size=30)
 
 
-@given(ROWS, st.integers(1, 12), st.integers(50, 200), st.booleans())
+@given(ROWS, st.integers(1, 12), st.integers(50, 200))
 def test_selection_keeps_the_budget_and_the_reading_order(
-    rows: list[tuple[int, int, float]], most: int, budget: int, wants_list: bool
+    rows: list[tuple[int, int, float]], most: int, budget: int
 ) -> None:
     sentences = [f"S{n} " + "word " * size + "end." for n, (_, size, _) in enumerate(rows)]
     papers = {
@@ -105,7 +93,7 @@ def test_selection_keeps_the_budget_and_the_reading_order(
     )
     settings = AnswerSettings(evidence_sentences=most, evidence_tokens=budget)
     found = retrieval(*rated)
-    chosen = select(found, settings, wants_list=wants_list).sentences
+    chosen = select(found, settings).sentences
     assert [s.number for s in chosen] == list(range(1, len(chosen) + 1))
     assert len(chosen) <= most
     spent = sum(tokens.count(s.text) for s in chosen)
@@ -113,28 +101,3 @@ def test_selection_keeps_the_budget_and_the_reading_order(
     rank = {hit.paper.id: n for n, hit in enumerate(found.hits)}
     places = [(rank[s.paper.id], s.paper.text.index(s.text)) for s in chosen]
     assert places == sorted(places)
-    if wants_list:
-        assert all(sum(s.paper.id == p.id for s in chosen) <= LIST_SENTENCES for p in papers.values())
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Which papers use graphs?",
-        "List all methods that need no training.",
-        "Can you show me the works on proteins?",
-        "What other papers study noise?",
-        "Find every approach with rewards.",
-        "Are there any papers on graphs?",
-    ],
-)
-def test_questions_for_a_list(question: str) -> None:
-    assert asks_for_list(question)
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["What mIoU does TopoPT reach?", "How does Alpha work?", "Why is the paperclip bent?", ""],
-)
-def test_other_questions(question: str) -> None:
-    assert not asks_for_list(question)

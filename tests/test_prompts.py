@@ -81,5 +81,14 @@ def test_a_missing_template_is_an_error() -> None:
 
 def test_every_template_is_found() -> None:
     names = {path.name.removesuffix(prompts.SUFFIX) for path in prompts.directory().iterdir()}
-    assert {"answer", "evidence", "gate", "judge", "naive", "rewrite", "system", "translate"} <= names
+    assert {
+        "answer",
+        "evidence",
+        "gate",
+        "judge",
+        "naive",
+        "rewrite",
+        "system",
+        "translate",
+    } <= names
     assert Path(prompts.directory()).is_dir()

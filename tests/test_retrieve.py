@@ -19,7 +19,7 @@ from rag.store import Store, fingerprint_of
 from rag.types import Paper, Source
 
 TEXTS = {
-    "graph-1": "A graph has noise. The graph network Alpha wins by 3 points. Nothing else is there.",
+    "graph-1": "A graph has noise. The graph network Alpha wins by 3 points. That is all.",
     "graph-2": "A graph has noise. The graph network Beta loses by 4 points.",
     "image-1": "An image of an image is an image. It has 12 pixels.",
     "prot-1": "A protein folds. The reward for a protein is language.",
@@ -93,8 +93,12 @@ def test_as_many_papers_as_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_equal_papers_come_by_id(tmp_path: Path) -> None:
-    texts = {i: "The very same graph of noise." for i in ("b", "c", "a")}
-    assert [h.paper.id for h in retriever(tmp_path, texts).retrieve("noise").hits] == ["a", "b", "c"]
+    texts = dict.fromkeys(("b", "c", "a"), "The very same graph of noise.")
+    assert [h.paper.id for h in retriever(tmp_path, texts).retrieve("noise").hits] == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_negative_cosines_leave_the_words_to_decide(tmp_path: Path) -> None:

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+from doubles.commands import BETA, FACT, QUESTION, RECORDS, Rag, failed, reply, write
+from doubles.service import Service
+
+from rag import cli
+from rag.directory import writer_lock
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.txt", b" \n", "is empty. Give a file with abstracts, or leave it out."),
+        (
+            "list.txt",
+            bytes(range(256)) * 4,
+            "cannot be read. It is a binary file, not text. Give a text, JSON or JSONL file.",
+        ),
+    ],
+)
+def test_a_file_that_is_no_text(rag: Rag, name: str, content: bytes, reason: str) -> None:
+    Path(name).write_bytes(content)
+    reason = f"'{Path(name).resolve()}' {reason}"
+    ran = rag("ingest", name)
+    assert ran.code == 1
+    assert ran.err == f"Rejected {name}: {reason}\n"
+    assert rag("ingest", name, "--json").json["rejected"] == [
+        {"source": name, "position": 0, "reason": reason}
+    ]
+
+
+def test_a_missing_file_is_named_and_the_others_are_taken(rag: Rag) -> None:
+    write("papers.jsonl", *RECORDS)
+    ran = rag("ingest", "nowhere.txt", "papers.jsonl", "--json")
+    assert ran.code == 1
+    assert ran.json["added"] == 3
+    reason = "There is no file or folder 'nowhere.txt'. Check the path."
+    assert ran.json["rejected"] == [{"source": "nowhere.txt", "position": 0, "reason": reason}]
+    assert ran.err == f"Rejected nowhere.txt: {reason}\n"
+    shutil.rmtree("vectorstore")
+    alone = rag("ingest", "nowhere.txt")
+    assert (alone.code, alone.err) == (1, f"Rejected nowhere.txt: {reason}\n")
+    assert alone.out.startswith("0 added")
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"id": "x", "abstract": ""}, None),
+        ({"id": "x", "title": "No abstract"}, None),
+        ({"id": "x", "abstract": "Withdrawn"}, "The abstract has 1 word; 5 words are the least."),
+    ],
+)
+def test_a_record_without_a_real_abstract_is_rejected_with_its_place(
+    rag: Rag, record: dict[str, str], reason: str | None
+) -> None:
+    ran = rag("ingest", write("papers.jsonl", RECORDS[0], record), "--json")
+    assert ran.code == 0
+    (rejected,) = ran.json["rejected"]
+    assert (rejected["source"], rejected["position"]) == ("papers.jsonl", 2)
+    assert "abstract" in rejected["reason"]
+    assert reason is None or rejected["reason"] == reason
+    alone = rag("ingest", write("alone.jsonl", record), "--store", "other", "--json")
+    assert (alone.code, alone.json["papers"]) == (1, 0)
+
+
+def test_a_hundred_thousand_words_are_found_and_quoted_in_short(rag: Rag, service: Service) -> None:
+    words = "It begins. " + " ".join(f"w{n}" for n in range(99_990)) + " protein folding ends it."
+    assert rag("ingest", write("long.jsonl", RECORDS[0], {"id": "l", "abstract": words})).code == 0
+    (hit, _) = rag("search", "protein folding", "--json").json
+    assert hit["paper_id"] == "l"
+    assert all(len(e["text"]) <= 1_000 for e in hit["evidence"])
+    assert "protein folding ends it." in hit["evidence"][-1]["text"]
+    service.replies.append(reply(("The protein folding ends it.", [1])))
+    assert rag("ask", "protein folding").code in (0, 3)
+    assert max(len(str(chat.body["messages"])) for chat in service.chats) < 8_000
+
+
+def test_an_id_used_twice_loses_neither_silently(rag: Rag) -> None:
+    other = {"id": "alpha", "abstract": BETA}
+    ran = rag("ingest", write("papers.jsonl", RECORDS[0], other), "--json")
+    assert ran.code == 0
+    assert ran.json["rejected"] == [
+        {
+            "source": "papers.jsonl",
+            "position": 2,
+            "reason": "ID alpha is already used by papers.jsonl position 1 for a different "
+            "abstract; give one of them another ID",
+        }
+    ]
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_an_empty_question(filled: Rag, command: str) -> None:
+    message = 'The question is empty. Ask something, as in: rag ask "What is ...?"'
+    failed(filled(command, " "), 2, message)
+    failed(filled(command, stdin=b"\n"), 2, message)
+    failed(filled(command, "-", stdin=b""), 2, message)
+    nothing = 'Nothing to look for. Give it in quotes, or through a pipe: rag ask "..."'
+    failed(filled(command), 2, nothing)
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_a_question_of_fifty_thousand_characters(filled: Rag, command: str) -> None:
+    message = (
+        "The question has 50,000 characters; at most 8,000 can be read at once. "
+        "Ask its parts one by one."
+    )
+    failed(filled(command, "a" * 50_000), 2, message)
+    failed(filled(command, stdin=b"a" * 50_000), 2, message)
+
+
+def test_a_question_from_a_pipe(filled: Rag, service: Service) -> None:
+    service.replies.append(reply((FACT, [1])))
+    ran = filled("ask", "--json", stdin=f"{QUESTION}\r\n".encode())
+    assert (ran.code, ran.json["question"]) == (0, QUESTION)
+    latin = filled("search", "--json", stdin="graph caf\xe9".encode("latin-1"))
+    assert (latin.code, len(latin.json)) == (0, 3)
+
+
+def test_an_unknown_id(filled: Rag) -> None:
+    failed(
+        filled("show", "alfa"), 2, "There is no paper 'alfa' in the store. Closest: alpha, gamma."
+    )
+    far = "There is no paper 'q\\x1b[31m9' in the store. Run `rag papers` for the list."
+    failed(filled("show", "q\x1b[31m9"), 2, far)
+
+
+NO_STORE = (
+    "There is no store at vectorstore yet. Run `rag ingest PATH...` to make one, or name another "
+    "with --store DIR."
+)
+
+
+@pytest.mark.parametrize(
+    "command", [("papers",), ("show", "x"), ("search", "x"), ("ask", "x"), ("index", "rebuild")]
+)
+def test_no_store_yet(rag: Rag, command: tuple[str, ...]) -> None:
+    failed(rag(*command), 1, NO_STORE)
+    assert not Path("vectorstore").exists()
+
+
+def test_a_store_of_another_model(filled: Rag, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAG_EMBEDDING_MODEL", "another")
+    for command in (("search", "x"), ("ask", "x"), ("ingest", "papers.jsonl")):
+        ran = filled(*command)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith(
+            "The store at vectorstore was built with embedding endpoint:word-"
+        )
+        assert "now in use: embedding endpoint:another@512" in ran.err
+        assert "`rag index rebuild`" in ran.err
+    assert len(filled("papers", "--json").json) == 3
+    assert filled("index", "rebuild").code == 0
+    assert filled("search", "graph", "--json").code == 0
+
+
+@pytest.mark.parametrize("size", [0, 100, 0.5])
+def test_a_damaged_catalog(filled: Rag, size: float) -> None:
+    catalog = Path("vectorstore/papers.sqlite")
+    content = catalog.read_bytes()
+    catalog.write_bytes(content[: int(size * len(content)) if size < 1 else int(size)])
+    for command in (("papers",), ("search", "x"), ("ask", "x"), ("ingest", "papers.jsonl")):
+        ran = filled(*command)
+        assert (ran.code, ran.out) == (1, ""), command
+        assert "papers.sqlite" in ran.err
+        assert "rag ingest PATH..." in ran.err
+
+
+def test_a_deleted_index_is_no_loss(filled: Rag) -> None:
+    whole = filled("search", "graph noise", "--json").json
+    for part in ("chroma", "bm25"):
+        shutil.rmtree(Path("vectorstore", part))
+    assert filled("search", "graph noise", "--json").json == whole
+    assert filled("ingest", "papers.jsonl").code == 0
+    assert Path("vectorstore/chroma").is_dir()
+    assert filled("search", "graph noise", "--json").json == whole
+
+
+def test_a_damaged_word_index_names_the_command_that_mends_it(filled: Rag) -> None:
+    for file in Path("vectorstore/bm25").rglob("*.*"):
+        if file.is_file():
+            file.write_bytes(b"\x00")
+    ran = filled("search", "graph")
+    assert (ran.code, ran.out) == (1, "")
+    assert "is damaged. Run `rag index rebuild`" in ran.err
+    assert filled("index", "rebuild").code == 0
+    assert filled("search", "graph").code == 0
+
+
+def test_a_full_disk(rag: Rag, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10, 10, 0))
+    ran = rag("ingest", write("papers.jsonl", *RECORDS))
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("There is no space left on the disk of vectorstore.")
+
+
+def test_a_second_writer_is_told_who_writes(filled: Rag) -> None:
+    with writer_lock(Path("vectorstore")):
+        failed(
+            filled("ingest", "papers.jsonl"),
+            1,
+            f"The index at vectorstore is being written by PID {os.getpid()}. Nothing was "
+            "changed: wait until it is done, then run the command again.",
+        )
+        assert filled("search", "graph").code == 0
+    assert filled("ingest", "papers.jsonl").code == 0
+
+
+def test_usage_errors_exit_with_2(rag: Rag) -> None:
+    for arguments in (("ask", "x", "--nonsense"), ("nonsense",), ("search", "x", "--k", "0"), ()):
+        ran = rag(*arguments)
+        assert (ran.code, ran.out) == (2, ""), arguments
+        assert "Usage: rag" in ran.err
+
+
+def test_a_setting_that_does_not_fit(rag: Rag, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAG_LLM_MODLE", "x")
+    message = (
+        "Settings from the environment do not fit: RAG_LLM_MODLE: unknown setting "
+        "(is RAG_LLM_MODEL meant?). Correct or remove them."
+    )
+    for command in (("ask", "x"), ("papers",), ("doctor",)):
+        failed(rag(*command), 2, message)
+
+
+def test_an_unforeseen_error_leaves_its_traceback_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], isolated: Path
+) -> None:
+    def burst() -> None:
+        raise ZeroDivisionError("by\nzero")
+
+    monkeypatch.setattr(cli, "app", lambda **_: burst())
+    assert cli._run() == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    said = re.fullmatch(
+        r"Internal error: ZeroDivisionError: by zero\. Details are in (.+\.txt)\. "
+        r"Please report it with that file\.\n",
+        shown.err,
+    )
+    assert said
+    assert isolated in Path(said[1]).parents
+    assert "ZeroDivisionError" in Path(said[1]).read_text()
