@@ -100,7 +100,6 @@ def answer_json(answer: Answer) -> dict[str, Any]:
             "completion_tokens": answer.usage.completion_tokens,
         },
         "seconds": dict(answer.seconds),
-        "notes": list(answer.notes),
     }
 
 

@@ -63,7 +63,7 @@ def test_ask_prints_an_answer(filled: Rag, service: Service) -> None:
     found = ran.json
     assert list(found) == [
         "question", "answered", "confidence", "text", "statements", "papers", "model", "usage",
-        "seconds", "notes",
+        "seconds",
     ]  # fmt: skip
     assert found["question"] == QUESTION
     assert found["answered"] is True
@@ -82,7 +82,6 @@ def test_ask_prints_an_answer(filled: Rag, service: Service) -> None:
     assert found["model"] == "scripted"
     assert found["usage"] == {"prompt_tokens": 800, "completion_tokens": 60}
     assert list(found["seconds"]) == ["retrieve", "generate", "verify", "total"]
-    assert found["notes"] == []
 
 
 def test_ask_for_a_person(filled: Rag, service: Service) -> None:

@@ -60,7 +60,6 @@ def test_json_of_an_answer_has_the_documented_keys_in_order() -> None:
             "model": "m",
             "usage": {"prompt_tokens": 3, "completion_tokens": 4},
             "seconds": {"retrieve": 0.1, "generate": 0.2, "verify": 0.0, "total": 0.3},
-            "notes": ["A note."],
         }
     )
 
