@@ -13,9 +13,12 @@ from rag.chat_model import ChatModel, Message, Reply
 from rag.config import Settings
 from rag.errors import EndpointError
 from rag.evidence import EvidenceSet, select
+from rag.lexical import tokens
 from rag.listing import CANDIDATES, asks_for_list, candidates
+from rag.polarity import negated
 from rag.retrieve import MAX_QUESTION, Retrieval, Retriever, checked
 from rag.statements import Draft, StatementStream, schema
+from rag.tokens import fit as count_fitting
 from rag.types import Answer, Paper, Statement, Usage
 from rag.verify import Verifier, non_latin
 
@@ -23,7 +26,13 @@ from rag.verify import Verifier, non_latin
 # development questions (59 answerable, 8 not) P(Yes) tells the two apart with AUROC .99.
 ANSWERABLE = 0.42
 
-MOST_STATEMENTS = 4
+MOST_STATEMENTS = 3
+
+# Tokens of earlier turns that a follow-up is read with.
+HISTORY_TOKENS = 800
+
+# Content words below which a sentence states nothing that could be checked.
+FEWEST_WORDS = 3
 
 StatementCallback = Callable[[Statement], None]
 
@@ -56,11 +65,22 @@ class _Trace:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
     def state(self, statement: Statement) -> None:
-        """Keep a checked statement and pass it on, unless the same was said before."""
-        if statement.text not in {known.text for known in self.statements}:
-            self.statements.append(statement)
-            if self.on_statement:
-                self.on_statement(statement)
+        """Keep a checked statement, unless it was said before; pass it on if it is supported.
+
+        What is not supported is passed on at the end, and only beside something that is.
+        """
+        if any(_repeats(statement, known) for known in self.statements):
+            return
+        self.statements.append(statement)
+        if statement.supported and self.on_statement:
+            self.on_statement(statement)
+
+    def finish(self) -> None:
+        """Pass on what was held back, where the question is answered at all."""
+        if self.on_statement and any(s.supported for s in self.statements):
+            for statement in self.statements:
+                if not statement.supported:
+                    self.on_statement(statement)
 
 
 class Answerer:
@@ -95,6 +115,7 @@ class Answerer:
         with trace.timed("retrieve"):
             retrieval = self._retriever.retrieve(query, CANDIDATES if wants_list else None)
         likely = (self._list if wants_list else self._explain)(asked, retrieval, trace)
+        trace.finish()
         trace.seconds["total"] = time.perf_counter() - started
         return self._result(question, likely, retrieval, trace)
 
@@ -153,7 +174,8 @@ class Answerer:
             for draft in stream.feed(piece):
                 with trace.timed("verify"):
                     statement = self._check(draft, evidence, trace)
-                trace.state(statement)
+                if statement is not None:
+                    trace.state(statement)
             checking += time.perf_counter() - start
 
         with trace.timed("generate"):
@@ -170,33 +192,39 @@ class Answerer:
         if reply.truncated:
             trace.notes.append("The model's reply broke off; a last statement may be missing.")
 
-    def _check(self, draft: Draft, evidence: EvidenceSet, trace: _Trace) -> Statement:
-        """Verify a draft; one that fails gives way to the sentence it cites, word for word."""
+    def _check(self, draft: Draft, evidence: EvidenceSet, trace: _Trace) -> Statement | None:
+        """Verify a draft; one that fails gives way to the quote nearest to it, word for word."""
         if draft.unknown:
             cited = ", ".join(draft.unknown)
             trace.notes.append(f'The model cited {cited}, which it was not given: "{draft.text}"')
         statement = self._verifier.check(draft.text, _papers(draft, evidence))
-        if statement.supported or not draft.evidence:
+        if statement.supported or not statement.citations:
             return statement
-        sentence = evidence.sentences[draft.evidence[0] - 1]
-        cited = ", ".join(citation.paper_id for citation in statement.citations)
+        if len(tokens(draft.text)) < FEWEST_WORDS:
+            trace.notes.append(f'Left out, since it says nothing: "{draft.text}"')
+            return None
+        nearest = max(statement.citations, key=lambda citation: citation.support)
         trace.notes.append(
-            f'Not supported by {cited}, whose own words are shown instead: "{draft.text}"'
+            f"Not supported by {nearest.paper_id}, whose own words are shown instead: "
+            f'"{draft.text}"'
         )
-        return self._verifier.check(sentence.text, [sentence.paper])
+        paper = next(p for p in _papers(draft, evidence) if p.id == nearest.paper_id)
+        return self._verifier.check(nearest.quote, [paper])
 
     def _standalone(self, question: str, history: Sequence[Turn], trace: _Trace) -> str:
         if not history:
             return question
         with trace.timed("generate"):
-            prompt = prompts.render("rewrite", history=history, question=question)
+            prompt = prompts.render("rewrite", history=_recent(history), question=question)
             return self._one_line(prompt, trace) or question
 
     def _english(self, question: str, trace: _Trace) -> str:
         """The question for the retriever, whose models read English."""
         if not non_latin(question):
             return question
-        return self._one_line(prompts.render("translate", question=question), trace) or question
+        with trace.timed("generate"):
+            prompt = prompts.render("translate", question=question)
+            return self._one_line(prompt, trace) or question
 
     def _one_line(self, prompt: str, trace: _Trace) -> str:
         reply = self._model.complete([{"role": "user", "content": prompt}], max_tokens=160)
@@ -225,6 +253,22 @@ class Answerer:
 
 
 STAGES = ("retrieve", "generate", "verify", "total")
+
+
+def _recent(history: Sequence[Turn]) -> list[Turn]:
+    """The latest turns that fit `HISTORY_TOKENS`, in order."""
+    latest = list(reversed(history))
+    kept = count_fitting([f"{turn.question} {turn.answer}" for turn in latest], HISTORY_TOKENS)
+    return latest[:kept][::-1]
+
+
+def _repeats(statement: Statement, known: Statement) -> bool:
+    """Whether `known` says it all: every word in that order, no denial more or less, the papers."""
+    if statement.supported > known.supported or negated(statement.text) != negated(known.text):
+        return False
+    cited, before = ({c.paper_id for c in s.citations} for s in (statement, known))
+    words = iter(tokens(known.text))
+    return cited <= before and all(word in words for word in tokens(statement.text))
 
 
 def _ask(base: Sequence[Message], instruction: str) -> list[Message]:

@@ -109,6 +109,7 @@ def ask(
 ) -> None:
     """Answer a question from the papers. Exits with 3 when the papers do not answer it."""
     from rag import render
+    from rag.interrupt import leaving_at_once
     from rag.progress import bytes_bar, spinner
     from rag.retrieve import checked
     from rag.session import open_answerer
@@ -117,6 +118,7 @@ def ask(
     settings = _settings(store)
     screen, messages = render.Screen(), render.Screen(stderr=True)
     with (
+        leaving_at_once(),
         bytes_bar("Preparing the language model") as progress,
         open_answerer(settings, progress) as answerer,
         spinner("Reading the papers") as stop,
@@ -180,26 +182,9 @@ def doctor(store: StoreOption = None, json: JsonOption = False) -> None:
 
     found = diagnose(_settings(store))
     if json:
-        checks = [
-            {"name": c.name, "ok": c.ok, "detail": c.detail, "remedy": c.remedy}
-            for c in found.checks
-        ]
-        _print_json({"ok": found.ok, "checks": checks, "sends_to": list(found.sends_to)})
+        _print_json(render.diagnosis_json(found))
     else:
-        screen = render.Screen()
-        for check in found.checks:
-            screen.line(
-                f"{'ok ' if check.ok else 'NO '} {check.name}: {check.detail}",
-                None if check.ok else "red",
-            )
-            if check.remedy:
-                screen.line(f"    {check.remedy}")
-        sent = ", ".join(found.sends_to)
-        screen.line(
-            f"Questions and abstracts are sent to: {sent}"
-            if sent
-            else "Nothing leaves this machine."
-        )
+        render.Screen().diagnosis(found)
     if not found.ok:
         raise typer.Exit(1)
 
@@ -252,7 +237,7 @@ def _run() -> int:
 
 def _invoke() -> int:
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="rag", standalone_mode=False)
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):  # how typer and rich leave it
             raise leaving.__context__ from None

@@ -6,8 +6,6 @@ import time
 import traceback
 from pathlib import Path
 
-ISSUES = "Please report it with that file"
-
 
 def record(error: Exception) -> str:
     """Write the traceback to the user's log directory; say where, for the message."""
@@ -20,4 +18,4 @@ def record(error: Exception) -> str:
         path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     except OSError:
         return "Please report it."
-    return f"Details are in {path}. {ISSUES}."
+    return f"Details are in {path}. Please report it with that file."

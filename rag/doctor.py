@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 from rag import tokens
 from rag.config import BUNDLED, Settings, api_key
-from rag.embed import open_embedder
+from rag.embed import Embedder, open_embedder
 from rag.errors import RagError
-from rag.model_files import status
+from rag.llm.model_files import INSTALL, status
 from rag.store import Store, fingerprint_of
 
 
@@ -39,19 +41,33 @@ class Diagnosis:
 
 def diagnose(settings: Settings) -> Diagnosis:
     """Look at everything a question needs."""
+    embedder = _opened(settings)
     checks = (
         _packages(),
         _tokenizer(),
         _language_model(settings),
-        _embedding(settings),
-        _store(settings),
+        _embedding(settings, embedder),
+        _store(settings, embedder),
     )
-    addresses = [settings.llm.base_url, settings.embedding.base_url]
-    if settings.llm.allow_download and settings.llm.base_url is None:
-        addresses.append("the model hub (file download only)")
-    if settings.embedding.allow_download and settings.embedding.model != BUNDLED:
-        addresses.append("the sentence-transformers hub (file download only)")
-    return Diagnosis(checks, tuple(address for address in addresses if address))
+    return Diagnosis(checks, tuple(_addresses(settings)))
+
+
+def _addresses(settings: Settings) -> Iterator[str]:
+    llm, embedding = settings.llm, settings.embedding
+    yield from filter(None, (llm.base_url, embedding.base_url))
+    if llm.allow_download and llm.base_url is None:
+        yield "the model hub (file download only)"
+    if embedding.allow_download and embedding.base_url is None and embedding.model != BUNDLED:
+        yield "the sentence-transformers hub (file download only)"
+
+
+def _opened(settings: Settings) -> Embedder | RagError:
+    """The embedder, from this machine alone: looking must not download anything."""
+    here = settings.embedding.model_copy(update={"allow_download": False})
+    try:
+        return open_embedder(settings.model_copy(update={"embedding": here}))
+    except RagError as error:
+        return error
 
 
 def _packages() -> Check:
@@ -82,25 +98,31 @@ def _language_model(settings: Settings) -> Check:
         model = chosen.model or "the one model it serves"
         return Check("language model", True, f"{model} at {chosen.base_url}, {key}")
     found = status(settings)
+    if found.source != "missing" and find_spec("xllamacpp") is None:
+        what = "xllamacpp, which runs a model on this machine, is not installed"
+        return Check("language model", False, what, INSTALL)
     return Check("language model", found.source != "missing", found.detail, found.remedy)
 
 
-def _embedding(settings: Settings) -> Check:
-    try:
-        embedder = open_embedder(settings)
-    except RagError as error:
-        return Check("embedding model", False, "not usable", str(error))
-    place = f" at {settings.embedding.base_url}" if settings.embedding.base_url else ""
+def _embedding(settings: Settings, embedder: Embedder | RagError) -> Check:
+    chosen = settings.embedding
+    if isinstance(embedder, RagError):
+        if chosen.allow_download and chosen.base_url is None and chosen.model != BUNDLED:
+            detail = f"{chosen.model}, from its hub on first use where it is not on this machine"
+            return Check("embedding model", True, detail)
+        return Check("embedding model", False, "not usable", str(embedder))
+    place = f" at {chosen.base_url}" if chosen.base_url else ""
     return Check("embedding model", True, embedder.identity + place)
 
 
-def _store(settings: Settings) -> Check:
+def _store(settings: Settings, embedder: Embedder | RagError) -> Check:
     try:
         with Store.open(settings.store, None) as store:
             papers, chunks = store.count()
             detail = f"{settings.store}: {papers} papers in {chunks} passages"
             try:
-                store.require(fingerprint_of(open_embedder(settings)))
+                if not isinstance(embedder, RagError):
+                    store.require(fingerprint_of(embedder))
             except RagError as error:
                 return Check("store", False, detail, str(error))
             return Check("store", True, detail)

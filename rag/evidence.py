@@ -7,11 +7,8 @@ from typing import Any
 
 from rag import tokens
 from rag.config import AnswerSettings
-from rag.retrieve import Retrieval
+from rag.retrieve import RATING_FLOOR, Retrieval
 from rag.types import Paper
-
-# Sentences rated below this share of the best one only distract (see the measurements in README).
-RATING_FLOOR = 0.75
 
 
 @dataclass(frozen=True, slots=True)

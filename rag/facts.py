@@ -11,16 +11,17 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Scripts written without blanks: a number or a name may touch their letters ("达到63.9%").
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+from rag.scripts import CJK
+
 _ANY_NUMBER = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+")
-# A number that stands alone: not the digits inside a name such as mAP50 or ResNet18.
-_NUMBER = re.compile(rf"(?<![^\W{_UNSPACED}])(?<![.])(?:{_ANY_NUMBER.pattern})")
+# A number that stands alone: not the digits inside a name such as mAP50 or ResNet18; but Chinese
+# may touch it ("达到63.9%").
+_NUMBER = re.compile(rf"(?<![^\W{CJK}])(?<![.])(?:{_ANY_NUMBER.pattern})")
 # "10⁵" is a power of ten, not 105 as NFKC would have it.
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴-⁹]+")
 # Letters that may follow a number directly as its unit or size: 7B, 5.84M, 32x, 10k, 3D.
-_UNIT = re.compile(rf"[A-Za-z]{{1,4}}(?![^\W{_UNSPACED}])")
-_WORDS = re.compile(rf"[^\W_{_UNSPACED}]+(?:[-'’][^\W_{_UNSPACED}]+)*")
+_UNIT = re.compile(rf"[A-Za-z]{{1,4}}(?![^\W{CJK}])")
+_WORDS = re.compile(rf"[^\W_{CJK}]+(?:[-'’][^\W_{CJK}]+)*")
 _WORD_NUMBERS = {
     word: str(value)
     for value, word in enumerate(
@@ -79,8 +80,8 @@ def holds_name(text: str, key: str) -> bool:
     """
     plain = _HYPHENS.sub("-", unicodedata.normalize("NFKC", text))
     joined = re.sub(r"[-'’]", "", plain)
-    own = re.compile(rf"(?<![^\W_]){re.escape(key)}s?(?![^\W_])", re.IGNORECASE)
-    if own.search(joined) or own.search(plain):
+    own = re.compile(rf"(?<![^\W_]){re.escape(key)}s?(?![^\W_])")
+    if own.search(joined.casefold()) or own.search(plain.casefold()):
         return True
     inside = re.finditer(re.escape(key), joined, re.IGNORECASE)
     return any(any(not c.islower() for c in match[0]) for match in inside)

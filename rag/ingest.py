@@ -12,18 +12,15 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rag.chunk import chunks, embedding_text
-from rag.directory import MANIFEST
 from rag.embed import Embedder
+from rag.entries import entries
 from rag.errors import ReadError
 from rag.matching import is_update_of, merged
 from rag.papers import content_hash, derive_id, to_paper
 from rag.readers import find_files, read
-from rag.schema import Entry, Place
 from rag.store import Store, fingerprint_of
+from rag.store.directory import MANIFEST
+from rag.store.schema import Entry, Place
 from rag.types import Paper, Record, Rejected, Source
 
 # Papers a commit: few enough that an interruption costs seconds, enough to hide the commit.
@@ -81,27 +78,6 @@ def ingest(
         useful = {file for file, name in files if run.take_file(file, name)}
         run.commit()
         return run.summary(missing + sum(not useful & found for found in given))
-
-
-def entries(
-    papers: Sequence[Paper],
-    embedder: Embedder,
-    known: Mapping[str, NDArray[np.float32]] | None = None,
-) -> list[Entry]:
-    """Papers with their chunks and vectors; texts in `known` are not embedded again."""
-    cut = [chunks(paper, embedder.count_tokens, embedder.max_tokens) for paper in papers]
-    texts = [
-        [embedding_text(paper, c, embedder.count_tokens, embedder.max_tokens) for c in windows]
-        for paper, windows in zip(papers, cut, strict=True)
-    ]
-    vectors = dict(known or {})
-    missing = list(dict.fromkeys(t for group in texts for t in group if t not in vectors))
-    if missing:
-        vectors.update(zip(missing, embedder.documents(missing), strict=True))
-    return [
-        Entry(paper, content_hash(paper.text), windows, np.stack([vectors[t] for t in group]))
-        for paper, windows, group in zip(papers, cut, texts, strict=True)
-    ]
 
 
 def _find(

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from rag.scripts import CJK
+
 # Lucene's own defaults.
 K1 = 1.2
 B = 0.75
@@ -37,10 +39,8 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-# Scripts written without blanks between words: Han, kana, Hangul.
-_CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 # A word, or words joined by hyphens, slashes, underscores or dots: "h-lru", "gpt-4.1", "a/b".
-_TERM = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-_/.+'][^\W_{_CJK}]+)*")
+_TERM = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:[-_/.+'][^\W_{CJK}]+)*")
 _PART = re.compile(r"[^\W_]+")
 # The letters of a name that also holds digits, so that "mAP" finds "mAP50". Digits alone are left
 # out: they cost 0.010 MRR@10 on neurips-2023, the letters gain 0.007 nDCG@10 on scifact.
@@ -130,7 +130,7 @@ class LexicalIndex:
 def _terms(text: str) -> Iterator[str]:
     for match in _TERM.finditer(text):
         term = match.group()
-        if re.match(rf"[{_CJK}]", term):
+        if re.match(rf"[{CJK}]", term):
             yield from term
             yield from (term[i : i + 2] for i in range(len(term) - 1))
             continue

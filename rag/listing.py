@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 from rag import prompts
 from rag.chat_model import ChatModel, Message
-from rag.retrieve import RatedSentence, Retrieval
+from rag.retrieve import RATING_FLOOR, RatedSentence, Retrieval
 from rag.types import Paper, Usage
 
-# Papers retrieved, of which those below the floor are not worth a question to the model.
+# Papers retrieved; those without a sentence above RATING_FLOOR are not worth a question.
 CANDIDATES = 8
-RATING_FLOOR = 0.75
 
 # Sentences of a candidate that the model sees.
 SENTENCES = 2
@@ -27,6 +26,8 @@ SENTENCES = 2
 # rating .95, their sum .99; at 1.5 all 19 are found.
 FITS = 1.5
 LIKELY = 0.5
+# Stands for P(Yes) where the model says neither Yes nor No: not likely.
+UNKNOWN = 0.0
 
 _LIST = re.compile(
     # "which papers ...", "what recent works on graphs ...", "papers about ...", "... papers?"
@@ -71,7 +72,7 @@ def candidates(
         if not rows or rows[0].rating < RATING_FLOOR:
             continue
         likely, usage = model.yes_probability(_messages(question, hit.paper, rows[:SENTENCES]))
-        likely = LIKELY if likely is None else likely
+        likely = UNKNOWN if likely is None else likely
         fits = likely >= LIKELY and likely + rows[0].rating >= FITS
         yield Candidate(hit.paper, rows[0].evidence.text, likely, fits), usage
 

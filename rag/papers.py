@@ -8,18 +8,9 @@ import re
 from collections.abc import Mapping
 
 from rag.labels import derive_label
+from rag.scripts import UNSPACED
 from rag.text import clean, visible
 from rag.types import MetaValue, Paper, Record, Rejected
-
-__all__ = [
-    "MAX_ID_LENGTH",
-    "MIN_WORDS",
-    "content_hash",
-    "derive_id",
-    "derive_label",
-    "metadata_value",
-    "to_paper",
-]
 
 # Fewer words are a heading or a remark ("Abstract withdrawn."), not an abstract.
 MIN_WORDS = 5
@@ -28,10 +19,7 @@ MAX_ID_LENGTH = 200
 # Crockford's base 32: no i, l, o, u to misread or mistype. https://www.crockford.com/base32.html
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _BITS = 5
-# Scripts written without spaces: a character there is about half a word to a whole one.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
-)
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def to_paper(record: Record) -> Paper | Rejected:

@@ -12,9 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.catalog import Catalog
 from rag.chunk import embedding_text
-from rag.directory import (
+from rag.embed import Embedder
+from rag.entries import entries
+from rag.ingest import BATCH, Progress
+from rag.papers import to_paper
+from rag.store import Store, fingerprint_of
+from rag.store.catalog import Catalog
+from rag.store.directory import (
     BM25,
     CATALOG,
     CHROMA,
@@ -23,11 +28,7 @@ from rag.directory import (
     write_manifest,
     writer_lock,
 )
-from rag.embed import Embedder
-from rag.ingest import BATCH, Progress, entries
-from rag.papers import to_paper
-from rag.schema import Entry, Fingerprint
-from rag.store import Store, fingerprint_of
+from rag.store.schema import Entry, Fingerprint
 from rag.types import Paper, Record, Rejected
 
 # Where the new catalog grows; a rebuild that was interrupted goes on from it.

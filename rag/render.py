@@ -17,6 +17,7 @@ from rag.types import Answer, Hit, Paper, Source, Statement
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from rag.doctor import Diagnosis
     from rag.ingest import IngestSummary
 
 NOT_ANSWERED = "The papers do not answer this."
@@ -121,6 +122,14 @@ def statement_json(statement: Statement) -> dict[str, Any]:
     }
 
 
+def diagnosis_json(found: Diagnosis) -> dict[str, Any]:
+    """The contract of `rag doctor --json`."""
+    checks = [
+        {"name": c.name, "ok": c.ok, "detail": c.detail, "remedy": c.remedy} for c in found.checks
+    ]
+    return {"ok": found.ok, "checks": checks, "sends_to": list(found.sends_to)}
+
+
 def answer_text(answer: Answer) -> str:
     """The answer as shown, with `[ID]` markers."""
     if not answer.answered:
@@ -168,30 +177,35 @@ class Screen:
 
     def answer_end(self, answer: Answer) -> None:
         """What follows the statements: sources with quotes, or the closest papers."""
-        if not answer.answered:
-            self.line(NOT_ANSWERED, "bold")
-            if answer.papers:
-                self.line()
-                self.line("Closest papers", "bold")
-            for paper in answer.papers[:3]:
-                self._paper_line(paper)
+        if answer.answered:
+            self._sources(answer)
         else:
-            self.line()
-            self.line("Sources", "bold")
-            quotes: dict[str, list[str]] = {}
-            for statement in answer.statements:
-                for citation in statement.citations:
-                    said = quotes.setdefault(citation.paper_id, [])
-                    if citation.quote not in said:
-                        said.append(citation.quote)
-            papers = {paper.id: paper for paper in answer.papers}
-            for paper_id, said in quotes.items():
-                self._paper_line(papers[paper_id])
-                for quote in said:
-                    self.line(f"    “{quote}”", "dim")
+            self._closest(answer.papers[:3])
         seconds = answer.seconds.get("total", 0.0)
         self.line()
         self.line(f"Confidence {answer.confidence:.2f}, {seconds:.1f} s, {answer.model}", "dim")
+
+    def _sources(self, answer: Answer) -> None:
+        self.line()
+        self.line("Sources", "bold")
+        # Each quote once, in the order of the statements.
+        quotes: dict[str, dict[str, None]] = {}
+        for statement in answer.statements:
+            for citation in statement.citations:
+                quotes.setdefault(citation.paper_id, {})[citation.quote] = None
+        papers = {paper.id: paper for paper in answer.papers}
+        for paper_id, said in quotes.items():
+            self._paper_line(papers[paper_id])
+            for quote in said:
+                self.line(f"    “{quote}”", "dim")
+
+    def _closest(self, papers: Sequence[Paper]) -> None:
+        self.line(NOT_ANSWERED, "bold")
+        if papers:
+            self.line()
+            self.line("Closest papers", "bold")
+        for paper in papers:
+            self._paper_line(paper)
 
     def hits(self, hits: Sequence[Hit]) -> None:
         """Search results, best first."""
@@ -225,6 +239,20 @@ class Screen:
             self.line(f"{key:<9} {shown}")
         self.line()
         self.line(paper.original if original else paper.text)
+
+    def diagnosis(self, found: Diagnosis) -> None:
+        """Every check with its remedy, then where anything would be sent."""
+        for check in found.checks:
+            mark = "ok " if check.ok else "NO "
+            self.line(f"{mark} {check.name}: {check.detail}", None if check.ok else "red")
+            if check.remedy:
+                self.line(f"    {check.remedy}")
+        sent = ", ".join(found.sends_to)
+        self.line(
+            f"Questions and abstracts are sent to: {sent}"
+            if sent
+            else "Nothing leaves this machine."
+        )
 
     def _paper_line(self, paper: Paper, before: str = "  ") -> None:
         from rich.text import Text

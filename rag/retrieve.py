@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rag.config import RetrievalSettings
 from rag.embed import Embedder
 from rag.errors import UsageError
-from rag.lexical import tokens
+from rag.lexical import K1, B, tokens
 from rag.passages import Passages
 from rag.store import Store
 from rag.types import Evidence, Hit, Paper
@@ -38,8 +38,8 @@ LEXICAL_DEPTH = 1_000
 # alone 88 %), at 370 tokens instead of 1,250 for four whole abstracts.
 PAPER_WEIGHT = 2.0
 
-# Okapi's constants for sentences; the same as for papers.
-K1, B = 1.2, 0.75
+# Sentences rated below this share of the best one only distract.
+RATING_FLOOR = 0.75
 
 # Where the best of some scores is 0, dividing by this leaves them 0.
 _LEAST = 1e-9

@@ -30,15 +30,15 @@ def schema(numbers: Collection[int], most: int) -> dict[str, Any]:
     statement = {
         "type": "object",
         "properties": {
+            "text": {"type": "string", "minLength": 1},
             "evidence": {
                 "type": "array",
                 "items": {"type": "integer", "enum": sorted(numbers)},
                 "minItems": 1,
                 "maxItems": 4,
             },
-            "text": {"type": "string", "minLength": 1},
         },
-        "required": ["evidence", "text"],
+        "required": ["text", "evidence"],
         "additionalProperties": False,
     }
     statements = {"type": "array", "items": statement, "minItems": 1, "maxItems": most}

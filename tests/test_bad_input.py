@@ -11,7 +11,7 @@ from doubles.commands import BETA, FACT, QUESTION, RECORDS, Rag, failed, reply, 
 from doubles.service import Service
 
 from rag import cli
-from rag.directory import writer_lock
+from rag.store.directory import writer_lock
 
 
 @pytest.mark.parametrize(

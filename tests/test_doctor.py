@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from rag import cli
+from rag import cli, doctor
 from rag.config import Settings, load_settings
 from rag.doctor import Check, diagnose
+from rag.errors import ModelError
 
 NAMES = ["packages", "tokenizer", "language model", "embedding model", "store"]
 ENDPOINTS = {
@@ -81,6 +82,46 @@ def test_downloads_are_announced() -> None:
                                "RAG_EMBEDDING_MODEL": "m"})
     )  # fmt: skip
     assert found.sends_to == ("http://e/v1", "the model hub (file download only)")
+
+
+def test_a_model_of_this_machine_needs_its_runtime(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = tmp_path / "own.gguf"
+    model.write_bytes(b"GGUF")
+    environ = {"RAG_LLM_BASE_URL": "", "RAG_LLM_MODEL_PATH": str(model)}
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    assert checks(settings(**environ))["language model"] == Check(
+        "language model",
+        False,
+        "xllamacpp, which runs a model on this machine, is not installed",
+        'pip install "citewise[local]"',
+    )
+    monkeypatch.setattr(doctor, "find_spec", lambda name: object())
+    assert checks(settings(**environ))["language model"].ok
+
+
+def test_looking_downloads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def opened(settings: Settings) -> None:
+        asked.append(settings.embedding.allow_download)
+        raise ModelError("It is not on this machine.")
+
+    monkeypatch.setattr(doctor, "open_embedder", opened)
+    environ = {
+        "RAG_EMBEDDING_BASE_URL": "",
+        "RAG_EMBEDDING_MODEL": "owner/name",
+        "RAG_EMBEDDING_ALLOW_DOWNLOAD": "true",
+    }
+    found = diagnose(settings(**environ))
+    assert asked == [False]
+    assert found.checks[3] == Check(
+        "embedding model",
+        True,
+        "owner/name, from its hub on first use where it is not on this machine",
+    )
+    assert found.sends_to[1:] == ("the sentence-transformers hub (file download only)",)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag import endpoint as wire
-from rag.refusals import excerpt
+from rag.http import excerpt, is_this_machine
+from rag.llm import endpoint as wire
 
 KEY = "sk-very-secret-0123456789"
 
@@ -46,7 +46,7 @@ def test_a_yes_probability_by_hand() -> None:
     ],
 )
 def test_which_addresses_are_this_machine(url: str, expected: bool) -> None:
-    assert wire.is_this_machine(url) is expected
+    assert is_this_machine(url) is expected
 
 
 @given(st.text(max_size=800))

@@ -17,14 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rag.ingest
-from rag.catalog import Catalog
 from rag.errors import EndpointError
 from rag.ingest import IngestSummary, ingest
 from rag.matching import jaccard, merged
 from rag.papers import derive_id
 from rag.store import Store, fingerprint_of
+from rag.store.catalog import Catalog
+from rag.store.vectors import ChromaVectors
 from rag.types import Paper, Source
-from rag.vectors import ChromaVectors
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -372,7 +372,8 @@ def test_a_failing_model_keeps_what_was_committed(desk: Desk) -> None:
 KILLED = """
     import os, pathlib, signal, sys
     sys.path.insert(0, {tests!r})
-    import rag.catalog, rag.directory, rag.ingest, rag.store, rag.vectors
+    import rag.ingest
+    import rag.store.catalog, rag.store.store, rag.store.vectors
     from doubles.embedder import WordCountEmbedder
 
     def dying(function, nth, after):
@@ -397,13 +398,13 @@ KILLED = """
 """
 
 STEPS = [
-    ("rag.catalog.Catalog", "set_meta", 2, False),  # half a schema
-    ("rag.store", "write_manifest", 1, False),  # a catalog, not yet marked as a store
-    ("rag.catalog.Catalog", "_write_chunks", 40, False),  # in the middle of a batch
-    ("rag.catalog.Catalog", "write", 2, True),  # papers committed, Chroma untouched
-    ("rag.vectors.ChromaVectors", "_create", 1, True),  # an empty collection
-    ("rag.vectors.ChromaVectors", "_mark", 2, False),  # vectors in Chroma, not flagged
-    ("rag.store.LexicalIndex", "build", 1, True),  # words indexed, not yet in place
+    ("rag.store.catalog.Catalog", "set_meta", 2, False),  # half a schema
+    ("rag.store.store", "write_manifest", 1, False),  # a catalog, not yet marked as a store
+    ("rag.store.catalog.Catalog", "_write_chunks", 40, False),  # in the middle of a batch
+    ("rag.store.catalog.Catalog", "write", 2, True),  # papers committed, Chroma untouched
+    ("rag.store.vectors.ChromaVectors", "_create", 1, True),  # an empty collection
+    ("rag.store.vectors.ChromaVectors", "_mark", 2, False),  # vectors in Chroma, not flagged
+    ("rag.store.store.LexicalIndex", "build", 1, True),  # words indexed, not yet in place
 ]
 
 
@@ -415,7 +416,7 @@ def kill(desk: Desk, paths: Sequence[Path], step: tuple[str, str, int, bool]) ->
         store=str(desk.store),
     )
     # Small batches for Chroma, so that there is a moment between two of them.
-    script = script.replace("embedder = W", "rag.vectors._TAKEN_AT_ONCE = 30\nembedder = W")
+    script = script.replace("embedder = W", "rag.store.vectors._TAKEN_AT_ONCE = 30\nembedder = W")
     run = subprocess.run(
         [sys.executable, "-c", script], check=False, capture_output=True, text=True
     )
@@ -472,7 +473,7 @@ def test_a_killed_update_leaves_the_old_or_the_new_paper(desk: Desk) -> None:
     desk.take("a.jsonl", *({**r, "id": f"p{i}"} for i, r in enumerate(distinct(40))))
     changed = [{**r, "id": f"p{i}"} for i, r in enumerate(distinct(80)[40:])]
     path = desk.write("a.jsonl", *changed)
-    kill(desk, [path], ("rag.catalog.Catalog", "write", 1, True))
+    kill(desk, [path], ("rag.store.catalog.Catalog", "write", 1, True))
     before = len(desk.embedder.embedded)
     assert counts(desk.ingest("a.jsonl")) == (0, 8, 32, 0, 0)
     assert len(desk.embedder.embedded) == before + 8

@@ -54,9 +54,9 @@ def test_each_paper_worth_a_question_is_judged_apart_by_its_best_sentences() -> 
     assert "‹/evidence>" in second
 
 
-def test_a_model_that_cannot_tell_leaves_it_to_the_rating() -> None:
+def test_what_a_model_cannot_tell_does_not_fit() -> None:
     found, _ = judged(None, None)
-    assert [(c.likely, c.fits) for c in found] == [(0.5, True), (0.5, False)]
+    assert [(c.likely, c.fits) for c in found] == [(0.0, False), (0.0, False)]
 
 
 def test_a_sentence_that_does_not_name_its_paper_comes_under_the_title() -> None:

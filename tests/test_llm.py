@@ -5,7 +5,7 @@ import json
 import socket
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from typing import Any
 
 import pytest
@@ -21,10 +21,10 @@ from doubles.endpoint import (
 )
 from pydantic import SecretStr
 
-from rag import endpoint as wire
 from rag.config import LLMSettings
 from rag.errors import ConfigError, EndpointError
 from rag.llm import OpenAIChat, Reply
+from rag.llm import endpoint as wire
 from rag.types import Usage
 
 ASK = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Capital?"}]
@@ -252,7 +252,7 @@ def test_an_endpoint_that_is_down_is_tried_again_then_named(pauses: list[float])
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{reserved.getsockname()[1]}/v1"
-        with OpenAIChat(url, "m", None, LLMSettings(), 0, sleep=pauses.append) as model:
+        with closing(OpenAIChat(url, "m", None, LLMSettings(), 0, sleep=pauses.append)) as model:
             message = fails(model)
     assert url in message
     assert "Start the server, or correct RAG_LLM_BASE_URL" in message

@@ -8,16 +8,16 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from rag import local_llm
 from rag.config import load_settings
 from rag.errors import ModelError
-from rag.llm import ChatModel, OpenAIChat, open_chat
-from rag.local_llm import LocalServer
-from rag.model_files import language_model_file, status
+from rag.llm import ChatModel, OpenAIChat, local, open_chat
+from rag.llm.local import LocalServer
+from rag.llm.model_files import language_model_file, status
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = load_settings(overrides={"llm": {"base_url": None, "model_path": None}})
@@ -33,11 +33,12 @@ needs_model = pytest.mark.skipif(
 
 LOAD = """
 import sys
+from contextlib import closing
 from pathlib import Path
 from rag.errors import ModelError
-from rag.local_llm import LocalServer
+from rag.llm.local import LocalServer
 try:
-    with LocalServer(Path(sys.argv[1]), 512) as server:
+    with closing(LocalServer(Path(sys.argv[1]), 512)) as server:
         print(server.model_name)
 except ModelError as error:
     print(error)
@@ -96,7 +97,7 @@ def test_the_environment_is_as_before_after_the_import(
     if own is not None:
         monkeypatch.setenv("GOMP_SPINCOUNT", own)
     before = dict(os.environ)
-    local_llm._import_xllamacpp()
+    local._import_xllamacpp()
     assert dict(os.environ) == before
 
 
@@ -105,9 +106,9 @@ def test_threads_are_limited_where_the_process_may_use_fewer_processors(
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 6}, raising=False)
-    assert local_llm._thread_limit() == 3
+    assert local._thread_limit() == 3
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    assert local_llm._thread_limit() is None
+    assert local._thread_limit() is None
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,7 @@ def model_file() -> Path:
 
 @pytest.fixture(scope="module")
 def server(model_file: Path) -> Iterator[LocalServer]:
-    with LocalServer(model_file, 1024, slots=2) as running:
+    with closing(LocalServer(model_file, 1024, slots=2)) as running:
         yield running
 
 
@@ -169,9 +170,8 @@ def test_only_this_machine_and_only_with_the_key(server: LocalServer) -> None:
 @needs_model
 def test_the_same_question_gets_the_same_answer(server: LocalServer) -> None:
     ask = [{"role": "user", "content": "Count from one to fifty."}]
-    with OpenAIChat(
-        server.base_url, server.model_name, server.api_key, SETTINGS.llm, seed=0
-    ) as chat:
+    model = OpenAIChat(server.base_url, server.model_name, server.api_key, SETTINGS.llm, seed=0)
+    with closing(model) as chat:
         first, second = (chat.complete(ask, max_tokens=12) for _ in range(2))
     assert first.text == second.text
     assert first.finish_reason == "length"
@@ -186,8 +186,8 @@ def test_drafting_from_the_prompt_changes_no_answer(model_file: Path) -> None:
     answers = []
     for speculative in (False, True):
         with (
-            LocalServer(model_file, 512, speculative=speculative) as server,
-            OpenAIChat(server.base_url, "m", server.api_key, SETTINGS.llm, seed=0) as chat,
+            closing(LocalServer(model_file, 512, speculative=speculative)) as server,
+            closing(OpenAIChat(server.base_url, "m", server.api_key, SETTINGS.llm, 0)) as chat,
         ):
             answers.append(chat.complete(ask, max_tokens=24).text)
     assert answers == [sentence, sentence]

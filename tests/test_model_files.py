@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import pytest
 
-from rag import model_files
 from rag.config import LLMSettings, Settings
 from rag.errors import ModelError
-from rag.model_files import QWEN, Release, language_model_file, status
+from rag.llm import model_files
+from rag.llm.model_files import QWEN, Release, language_model_file, status
 
 CONTENT = b"GGUF" + bytes(range(256)) * 2 + b"end"
 PARTS = (CONTENT[:200], CONTENT[200:450], CONTENT[450:])
@@ -250,7 +250,7 @@ import os, signal, sys, time
 sys.path[:0] = [sys.argv[2]]
 sys.path.insert(0, sys.argv[4])
 from pathlib import Path
-from rag import model_files
+from rag.llm import model_files
 from rag.config import LLMSettings, Settings
 from tests.test_model_files import RELEASE
 model_files.BLOCK_BYTES = 100

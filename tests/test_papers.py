@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.labels import MAX_WORDS
-from rag.papers import MIN_WORDS, content_hash, derive_id, derive_label, to_paper
+from rag.labels import MAX_WORDS, derive_label
+from rag.papers import MIN_WORDS, content_hash, derive_id, to_paper
 from rag.text import clean
 from rag.types import Paper, Record, Rejected, Source
 

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 from doubles.embedder import WORDS, WordCountEmbedder
 
-import rag.directory
-import rag.store
-from rag.catalog import Catalog
+import rag.store.directory
+import rag.store.store
 from rag.errors import ConfigError, StoreError, UsageError
 from rag.ingest import entries
 from rag.rebuild import rebuild
 from rag.store import Entry, Place, Store, fingerprint_of
+from rag.store.catalog import Catalog
+from rag.store.vectors import ChromaVectors, ExactVectors
 from rag.types import Paper, Source
-from rag.vectors import ChromaVectors, ExactVectors
 
 EMBEDDER = WordCountEmbedder()
 FINGERPRINT = fingerprint_of(EMBEDDER)
@@ -101,7 +101,7 @@ def test_a_search_of_a_small_store_does_not_import_chromadb(path: Path) -> None:
 @pytest.mark.parametrize("asked", ["ccc", "CCC", "alias"])
 def test_a_paper_is_found_by_id_case_or_alias(path: Path, asked: str) -> None:
     with Store.open(path, FINGERPRINT, write=True) as store:
-        store.add_source("ccc", Source("other.jsonl", 4), "alias")
+        store.upsert([], [Place("ccc", Source("other.jsonl", 4), "alias")])
         found = store.paper(asked)
     assert found.id == "ccc"
     assert found.sources == (Source("list.txt", 1), Source("other.jsonl", 4))
@@ -155,7 +155,7 @@ def test_chroma_and_the_exact_scan_agree(tmp_path: Path, monkeypatch: pytest.Mon
         assert store.count() == (240, 480)
         exact = [store.nearest(query, 20) for query in queries]
         assert isinstance(store._vectors, ExactVectors)
-    monkeypatch.setattr(rag.store, "EXACT_LIMIT", 100)
+    monkeypatch.setattr(rag.store.store, "EXACT_LIMIT", 100)
     with Store.open(path, FINGERPRINT) as store:
         assert [store.nearest(query, 20) for query in queries] == exact
         assert isinstance(store._vectors, ChromaVectors)
@@ -164,7 +164,7 @@ def test_chroma_and_the_exact_scan_agree(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_reader_through_chroma_sees_what_is_stored_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rag.store, "EXACT_LIMIT", 1)
+    monkeypatch.setattr(rag.store.store, "EXACT_LIMIT", 1)
     path = fill(tmp_path / "store", many())
     query = EMBEDDER.queries(["reward " * 9])[0]
     with Store.open(path, FINGERPRINT) as reader:
@@ -176,7 +176,7 @@ def test_a_reader_through_chroma_sees_what_is_stored_meanwhile(
 def test_a_changed_paper_leaves_no_old_vector_behind(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rag.store, "EXACT_LIMIT", 1)
+    monkeypatch.setattr(rag.store.store, "EXACT_LIMIT", 1)
     fill(path, [paper("ccc", "Only protein protein.")])
     assert search(path, "language")[0][0] != "ccc"
     assert search(path, "protein")[0] == ("ccc", pytest.approx(3 / np.sqrt(10), abs=1e-6))
@@ -191,8 +191,8 @@ def test_a_changed_paper_leaves_no_old_vector_behind(
 
 def test_settling_moves_places_and_keeps_the_first_first(path: Path) -> None:
     with Store.open(path, FINGERPRINT, write=True) as store:
-        store.add_source("aaa", Source("other.txt", 9))
-        store.add_source("aaa", Source("list.txt", 3))
+        store.upsert([], [Place("aaa", Source("other.txt", 9))])
+        store.upsert([], [Place("aaa", Source("list.txt", 3))])
         store.settle_sources("list.txt", {"aaa": [3], "bbb": [1], "ccc": [1]})
         # ddd has left its only file and keeps its last place; so would aaa in a file of its own.
         assert store.paper("aaa").sources == (Source("list.txt", 3), Source("other.txt", 9))
@@ -289,7 +289,7 @@ def test_damage_is_named_with_what_mends_it(path: Path, damage: object, message:
 def test_a_rebuild_mends_everything_but_the_papers(
     path: Path, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rag.store, "EXACT_LIMIT", 1)
+    monkeypatch.setattr(rag.store.store, "EXACT_LIMIT", 1)
     for file in [p for p in (path / part).rglob("*") if p.is_file()] or [path / part]:
         file.write_bytes(b"damaged")
     with pytest.raises(StoreError, match="rag index rebuild"), Store.open(path, None) as store:
@@ -307,7 +307,7 @@ def test_a_rebuild_mends_everything_but_the_papers(
 def test_lost_vectors_are_noticed_and_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rag.store, "EXACT_LIMIT", 1)
+    monkeypatch.setattr(rag.store.store, "EXACT_LIMIT", 1)
     path = fill(tmp_path / "store", many())
     shutil.rmtree(path / "chroma")
     with pytest.raises(StoreError, match=r"damaged or incomplete.*rag index rebuild"):
@@ -339,7 +339,7 @@ def test_a_full_disk_loses_nothing(path: Path) -> None:
 
 def test_nothing_is_begun_without_space(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = SimpleNamespace(free=1024)
-    monkeypatch.setattr(rag.directory.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(rag.store.directory.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(StoreError, match="no space left"):
         Store.open(path, FINGERPRINT, write=True)
     assert len(search(path, "graph")) == 3
@@ -393,7 +393,7 @@ def test_an_interrupted_rebuild_embeds_nothing_twice(
 def test_a_rebuild_killed_after_its_swap_is_finished_by_the_next_writer(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rag.store, "EXACT_LIMIT", 1)
+    monkeypatch.setattr(rag.store.store, "EXACT_LIMIT", 1)
     new = WordCountEmbedder("new-model")
 
     def stop(*_: object) -> None:

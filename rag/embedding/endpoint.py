@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +13,7 @@ from pydantic import SecretStr
 from rag.config import EmbeddingSettings
 from rag.embedding.pooling import embed_in_full
 from rag.errors import ConfigError, EndpointError
+from rag.http import excerpt, is_sendable, is_this_machine, retry_after
 
 if TYPE_CHECKING:
     import httpx
@@ -61,7 +60,7 @@ class EndpointEmbedder:
             timeout=self._timeout,
             transport=transport,
             # A proxy from the environment must not see what is meant for this machine.
-            trust_env=not _is_loopback(base_url),
+            trust_env=not is_this_machine(base_url),
         )
 
     def count_tokens(self, text: str) -> int:
@@ -106,7 +105,7 @@ class EndpointEmbedder:
             return None, self._message(f"did not answer within {self._timeout:g} s", advice)
         except httpx.HTTPError as error:
             advice = "Start the server or correct RAG_EMBEDDING_BASE_URL."
-            return None, self._message(f"cannot be reached ({self._redacted(str(error))})", advice)
+            return None, self._message(f"cannot be reached ({self._quoted(str(error))})", advice)
 
     def _vectors(self, response: httpx.Response, expected: int) -> NDArray[np.float32]:
         self._raise_for_status(response)
@@ -142,32 +141,21 @@ class EndpointEmbedder:
             429: "The limit or the quota is used up: wait or raise it, then run the command again; "
             "what is stored is not embedded twice.",
         }.get(response.status_code, "Check RAG_EMBEDDING_MODEL and the server.")
-        reason = self._redacted(response.text)
+        reason = self._quoted(response.text)
         raise EndpointError(self._message(f"answered {response.status_code}: {reason}", advice))
 
     def _message(self, what: str, advice: str) -> str:
         return f"The embeddings endpoint {self._url} (model {self._model!r}) {what}. {advice}"
 
-    def _redacted(self, text: str) -> str:
-        """At most 200 printable characters of a server's words, without the key they may repeat."""
-        if self._key:
-            text = text.replace(self._key.get_secret_value(), "[key]")
-        return "".join(c for c in " ".join(text.split()) if c.isprintable())[:200]
+    def _quoted(self, text: str) -> str:
+        return excerpt(text, self._key.get_secret_value() if self._key else None)
 
 
 def _authorization(key: SecretStr) -> dict[str, str]:
     value = key.get_secret_value()
-    if not (value.isascii() and value.isprintable()):
+    if not is_sendable(value):
         raise ConfigError("RAG_EMBEDDING_API_KEY holds characters that no key has: copy it again.")
     return {"Authorization": f"Bearer {value}"}
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _worth_retrying(response: httpx.Response) -> bool:
@@ -178,6 +166,6 @@ def _worth_retrying(response: httpx.Response) -> bool:
 
 def _pause(response: httpx.Response | None, attempt: int) -> float:
     """Seconds to wait: what the server asks for, else 1, 2, 4."""
-    asked: Any = response.headers.get("retry-after", "") if response is not None else ""
-    wanted = float(asked) if asked.isdecimal() else 2.0**attempt
-    return min(wanted, LONGEST_PAUSE_SECONDS)
+    header = response.headers.get("retry-after", "") if response is not None else ""
+    asked = retry_after(header)
+    return min(2.0**attempt if asked is None else asked, LONGEST_PAUSE_SECONDS)

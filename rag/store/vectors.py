@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.catalog import Catalog, as_matrix
 from rag.errors import StoreError
+from rag.store.catalog import Catalog, as_matrix
 
 if TYPE_CHECKING:
     from chromadb import Collection

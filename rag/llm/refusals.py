@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-EXCERPT_CHARACTERS = 300
+from rag.http import excerpt
+
 LISTED_MODELS = 10
 
 _CONTEXT = re.compile(
     r"context[ _](length|size|window)|exceed_context|maximum context|prompt is too long",
     re.IGNORECASE,
 )
-_KEY_LIKE = re.compile(r"\b(sk|pk|hf|gsk)[-_][\w*.-]{4,}")
 
 
 def is_context_overflow(message: str) -> bool:
@@ -25,15 +25,6 @@ def is_transient(status: int, code: str | None) -> bool:
     if code == "insufficient_quota":
         return False
     return status in (408, 409, 429) or status >= 500
-
-
-def excerpt(text: str, secret: str | None) -> str:
-    """A server's words, fit to be shown: printable, short, without the key or anything like one."""
-    if secret:
-        text = text.replace(secret, "[key]")
-    text = _KEY_LIKE.sub("[key]", text)
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= EXCERPT_CHARACTERS else text[:EXCERPT_CHARACTERS] + "..."
 
 
 def explain(status: int, said: str, code: str | None, base_url: str, *, has_key: bool) -> str:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 from itertools import pairwise
 
-from rag import latex_shapes as shapes
-from rag import latex_symbols as tables
-from rag.latex_shapes import JOINT
-from rag.latex_tokens import ESCAPED, LISTED, Cursor, tokenize
+from rag.latex import shapes
+from rag.latex import symbols as tables
+from rag.latex.builders import BUILDERS
+from rag.latex.shapes import JOINT
+from rag.latex.tokens import ESCAPED, LISTED, Cursor, tokenize
 
 # Private-use characters: `rag.text.visible` has removed them from the input.
 STAR, UNDER = "\ue000", "\ue001"
@@ -29,7 +29,7 @@ MAX_DEPTH = 30
 def render(text: str) -> str:
     """`text` with its LaTeX made readable; Markdown marks are left as `STAR` and `UNDER`."""
     tokens, is_tex = tokenize(text)
-    return shapes.join(_Renderer(tokens, is_tex).whole(math=False))
+    return shapes.join(Renderer(tokens, is_tex).whole(math=False))
 
 
 def finish(marked: str) -> str:
@@ -37,7 +37,7 @@ def finish(marked: str) -> str:
     return marked.replace(STAR, "*").replace(UNDER, "_")
 
 
-class _Renderer(Cursor):
+class Renderer(Cursor):
     """A recursive descent over tokens; each is read once or twice."""
 
     def __init__(self, tokens: list[str], is_tex: bool, depth: int = 0) -> None:
@@ -53,40 +53,40 @@ class _Renderer(Cursor):
 
     def whole(self, *, math: bool) -> str:
         """Everything, over closing braces that nothing opened."""
-        pieces = [self.sequence(math=math)]
+        pieces = [self._sequence(math=math)]
         while self.i < len(self.tokens):
             self.i += 1
-            pieces += ["" if self.is_tex else "}", self.sequence(math=math)]
+            pieces += ["" if self.is_tex else "}", self._sequence(math=math)]
         return "".join(pieces)
 
-    def sequence(self, *, math: bool) -> str:
+    def _sequence(self, *, math: bool) -> str:
         """Up to a closing brace (left unread) or the end."""
         out: list[str] = []
         self.depth += 1
         while self.i < len(self.tokens) and self.tokens[self.i] != "}":
             token = self.tokens[self.i]
             self.i += 1
-            self.step(token, out, math=math)
+            self._step(token, out, math=math)
         self.depth -= 1
         return "".join(out)
 
-    def step(self, token: str, out: list[str], *, math: bool) -> None:
+    def _step(self, token: str, out: list[str], *, math: bool) -> None:
         if token[0] == "\\":
-            self.command(token[1:], out, math=math)
+            self._command(token[1:], out, math=math)
         elif token == "{":
-            out.append(self.group(math=math))
+            out.append(self._group(math=math))
         elif token in ("^", "_") and (math or self.peek() == "{"):
-            self.script(out, up=token == "^", math=math)
+            self._script(out, up=token == "^", math=math)
         elif math:
             out.append({"$": "", "~": " "}.get(token, token).replace("'", "′"))
         elif token == "$":
-            self.dollar(out)
+            self._dollar(out)
         elif token == "~":
-            out.append(self.tie(_last(out)))
+            out.append(self._tie(_last(out)))
         else:
-            out.append(self.text_token(token, _last(out)))
+            out.append(self._text_token(token, _last(out)))
 
-    def text_token(self, token: str, before: str) -> str:
+    def _text_token(self, token: str, before: str) -> str:
         after = self.peek()
         if token in ("*", "_"):
             return STAR if token == "*" else UNDER
@@ -94,7 +94,7 @@ class _Renderer(Cursor):
             opens = token == "``" or not before or before.isspace()
             return "“" if opens and after and not after.isspace() else "”"
         if token[0] == "`":
-            return token[1:-1] if len(token) > 1 else self.single_quote(before)
+            return token[1:-1] if len(token) > 1 else self._single_quote(before)
         # " --flag" is a command-line option, not a dash.
         if token == "--" and not (before.isspace() and after.isalpha()):
             return "–"
@@ -102,25 +102,25 @@ class _Renderer(Cursor):
             return ESCAPED.sub(r"\1", token)
         return "—" if token == "---" else token
 
-    def single_quote(self, before: str) -> str:
+    def _single_quote(self, before: str) -> str:
         if before.isalnum() or self.i >= len(self.tokens):
             return "`"
         closed, n = re.subn(r"(?<=\S)['’](?!\w)", "’", self.tokens[self.i], count=1)
         self.tokens[self.i] = closed
         return "‘" if n else "`"
 
-    def tie(self, before: str) -> str:
+    def _tie(self, before: str) -> str:
         r"""`AlphaFold~3`, `in ~\cite{x}` are spaces; "~15%", "5~10" mean approximately and to."""
         number = "".join(self.tokens[self.i : self.i + 2])[:2].lstrip("$")[:1].isdigit()
         if number and (not before or before.isspace() or before.isdigit() or before in "([≈∼×"):
             return "~"
         return " " if self.is_tex or before.isalnum() or before in ".,)]" else "~"
 
-    def group(self, *, math: bool) -> str:
+    def _group(self, *, math: bool) -> str:
         """After an opening brace; "{7B,13B}", and braces of plain text, are the author's."""
         if self.depth > MAX_DEPTH:
             return "" if self.is_tex or math else "{"
-        content = self.sequence(math=math)
+        content = self._sequence(math=math)
         closed = self.i < len(self.tokens)
         self.i += closed
         if math or (self.is_tex and not LISTED.fullmatch(content)):
@@ -135,20 +135,20 @@ class _Renderer(Cursor):
         token = self.tokens[self.i]
         if token == "{":
             self.i += 1
-            content = self.sequence(math=math)
+            content = self._sequence(math=math)
             self.i += self.i < len(self.tokens)
             return content
         if token[0] == "\\":
             self.i += 1
             out: list[str] = []
             self.depth += 1
-            self.command(token[1:], out, math=math)
+            self._command(token[1:], out, math=math)
             self.depth -= 1
             return "".join(out).strip()
         self.drop(1)
         return token[0]
 
-    def dollar(self, out: list[str]) -> None:
+    def _dollar(self, out: list[str]) -> None:
         """After a `$` in text: a formula up to the next one, or money."""
         width = 2 if self.peek() == "$" else 1
         start = end = self.i + width - 1
@@ -160,9 +160,9 @@ class _Renderer(Cursor):
             out.append("$")
             return
         self.i = end + width
-        out.append(_Renderer(content, True, self.depth).whole(math=True).strip())
+        out.append(Renderer(content, True, self.depth).whole(math=True).strip())
 
-    def script(self, out: list[str], *, up: bool, math: bool) -> None:
+    def _script(self, out: list[str], *, up: bool, math: bool) -> None:
         base = out.pop() if out else ""
         joint = JOINT if base.endswith(JOINT) else ""
         base = base.removesuffix(JOINT)
@@ -172,11 +172,11 @@ class _Renderer(Cursor):
         last = "f" if joint else base[-12:]
         out += [base, shapes.script(content, up=up, base=last, follows=self.peek()), joint]
 
-    def command(self, name: str, out: list[str], *, math: bool) -> None:
+    def _command(self, name: str, out: list[str], *, math: bool) -> None:
         if not name[:1].isalpha():
-            self.control_symbol(name, out, math=math)
-        elif name in _BUILDERS:
-            out.append(_BUILDERS[name](self, math))
+            self._control_symbol(name, out, math=math)
+        elif name in BUILDERS:
+            out.append(BUILDERS[name](self, math))
         elif name in tables.SILENT:
             self.skip_space()
             if name in tables.SIZED_DELIMITERS and self.peek() == ".":
@@ -192,9 +192,9 @@ class _Renderer(Cursor):
         elif name in tables.FUNCTIONS:
             out.append(JOINT + name + JOINT)
         else:
-            self.symbol_or_name(name, out, math=math)
+            self._symbol_or_name(name, out, math=math)
 
-    def symbol_or_name(self, name: str, out: list[str], *, math: bool) -> None:
+    def _symbol_or_name(self, name: str, out: list[str], *, math: bool) -> None:
         symbol = tables.symbols().get(name)
         if symbol is None:
             content = self.argument(math=math) if self.peek() == "{" else ""
@@ -202,14 +202,14 @@ class _Renderer(Cursor):
                 (JOINT + name + JOINT if math else name) + (" " + content if content else "")
             )
             return
-        if not (math and self.spaced(symbol, _last(out))) and (math or symbol.isalpha()):
+        if not (math and self._spaced(symbol, _last(out))) and (math or symbol.isalpha()):
             self.skip_space()
         self.i += 2 if self.tokens[self.i : self.i + 2] == ["{", "}"] else 0
         if symbol.endswith(".") and self.peek() == ".":
             self.drop(1)
         out.append(symbol)
 
-    def spaced(self, symbol: str, before: str) -> bool:
+    def _spaced(self, symbol: str, before: str) -> bool:
         """Whether the space after a symbol, which TeX swallows, is one around an operator."""
         if not symbol.isalpha():
             return before.isspace()
@@ -218,21 +218,21 @@ class _Renderer(Cursor):
             return bool(operator) and not operator.isalpha()
         return self.i < len(self.tokens) and self.tokens[self.i].lstrip()[:1] in tuple("=<>+-:|/")
 
-    def control_symbol(self, name: str, out: list[str], *, math: bool) -> None:
+    def _control_symbol(self, name: str, out: list[str], *, math: bool) -> None:
         if not name or name in "\\,;:>" or name.isspace():
             out.append(" ")
         elif name in "([":
-            out.append(self.bracketed(name))
+            out.append(self._bracketed(name))
         elif name in ")]!/-@":
             return
         elif name == "|":
             out.append("‖" if math else "|")
         elif name in tables.TEXT_ACCENTS and not math:
-            out.append(self.text_accent(name, _last(out)))
+            out.append(self._text_accent(name, _last(out)))
         else:
             out.append(name if unicodedata.category(name)[0] in "PS" else "\\" + name)
 
-    def bracketed(self, opener: str) -> str:
+    def _bracketed(self, opener: str) -> str:
         closer = "\\" + {"(": ")", "[": "]"}[opener]
         try:
             end = -1 if closer in self.unclosed else self.tokens.index(closer, self.i)
@@ -241,11 +241,11 @@ class _Renderer(Cursor):
         if end < 0:
             self.unclosed.add(closer)
             return opener
-        inner = _Renderer(self.tokens[self.i : end], True, self.depth)
+        inner = Renderer(self.tokens[self.i : end], True, self.depth)
         self.i = end + 1
         return inner.whole(math=True).strip()
 
-    def text_accent(self, mark: str, before: str) -> str:
+    def _text_accent(self, mark: str, before: str) -> str:
         r"""`\"u`, `\'{e}`, `\'\i`; a mark that fits no letter was an escaped quotation mark."""
         fits = self.peek().isalpha() or self.peek() in ("{", "\\")
         if not fits or (mark == '"' and self.quotes_escaped):
@@ -261,60 +261,3 @@ class _Renderer(Cursor):
 def _last(out: list[str]) -> str:
     """The last character written, or an empty string."""
     return next((piece[-1] for piece in reversed(out) if piece), "")
-
-
-def _citation(reader: _Renderer, _math: bool) -> str:
-    _ = reader.option(), reader.option()
-    key = reader.raw_argument()
-    return f"[{key}]" if key else ""
-
-
-def _footnote(reader: _Renderer, _math: bool) -> str:
-    reader.option()
-    content = reader.argument(math=False).strip()
-    return f" ({content})" if content else ""
-
-
-def _second(reader: _Renderer, math: bool) -> str:
-    reader.argument(math=math)
-    return reader.argument(math=math)
-
-
-def _dropped(reader: _Renderer, _math: bool) -> str:
-    reader.option()
-    reader.raw_argument()
-    return " "
-
-
-def _fraction(reader: _Renderer, math: bool) -> str:
-    top, bottom = reader.argument(math=math), reader.argument(math=math)
-    return shapes.fraction(top, bottom, reader.peek())
-
-
-def _link(reader: _Renderer, _math: bool) -> str:
-    address = reader.raw_argument()
-    return shapes.link(reader.argument(math=False).strip(), address)
-
-
-_Builder = Callable[[_Renderer, bool], str]
-_BUILDERS: dict[str, _Builder] = {
-    **dict.fromkeys(("frac", "tfrac", "dfrac", "nicefrac", "sfrac", "cfrac"), _fraction),
-    **dict.fromkeys(tables.CITATIONS, _citation),
-    **dict.fromkeys(tables.DROPPED_ARGUMENT, _dropped),
-    **dict.fromkeys(("footnote", "footnotetext", "thanks"), _footnote),
-    **dict.fromkeys(
-        ("textcolor", "colorbox", "foreignlanguage", "overset", "underset", "stackrel"), _second
-    ),
-    **dict.fromkeys(
-        {"url", "path", "nolinkurl"} | tables.REFERENCES, lambda r, _: r.raw_argument()
-    ),
-    **dict.fromkeys(tables.SPACES, lambda *_: " "),
-    "href": _link,
-    "binom": lambda r, math: f"C({r.argument(math=math)}, {r.argument(math=math)})",
-    "sqrt": lambda r, math: shapes.root(degree=r.option(), content=r.argument(math=math)),
-    "unicode": lambda r, _: shapes.code_point(r.raw_argument()),
-    "ket": lambda r, math: f"|{r.argument(math=math)}⟩",
-    "bra": lambda r, math: f"⟨{r.argument(math=math)}|",
-    "mathbb": lambda r, math: tables.blackboard(r.argument(math=math)),
-    "operatorname": lambda r, math: JOINT + r.argument(math=math) + JOINT,
-}

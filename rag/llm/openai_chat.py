@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from types import TracebackType
-from typing import Any, Self
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from rag import endpoint, refusals, tokens
-from rag.chat_model import ChatModel, Message, Reply
-from rag.config import LLMSettings, Settings, api_key
-from rag.endpoint import Call, Dialect
+from rag import tokens
+from rag.chat_model import Message, Reply
+from rag.config import LLMSettings
 from rag.errors import ConfigError, EndpointError
-from rag.model_files import Progress, language_model_file
-from rag.retries import pause
+from rag.http import excerpt, is_sendable, is_this_machine, retry_after
+from rag.llm import endpoint, refusals
+from rag.llm.endpoint import Call, Dialect
 from rag.types import Usage
 
-__all__ = ["ChatModel", "Message", "OpenAIChat", "Reply", "open_chat"]
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 CONNECT_SECONDS = 10.0
+LONGEST_PAUSE_SECONDS = 60.0
 # All that may be sent besides the key. The openai client adds headers from the environment
 # (OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID, OPENAI_PROJECT_ID) and a description of this system.
 SENT_HEADERS = frozenset(
@@ -106,17 +107,6 @@ class OpenAIChat:
         """Give the connections back."""
         self._client.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _ask(self, call: Call, on_text: Callable[[str], None] | None) -> Reply:
         """Send the call in the endpoint's dialect, giving up one by one what it refuses."""
         import openai
@@ -146,7 +136,7 @@ class OpenAIChat:
 
         retrying = Retrying(
             stop=stop_after_attempt(self._settings.max_retries + 1),
-            wait=pause,
+            wait=_pause,
             retry=retry_if_exception(_may_be_retried),
             sleep=self._sleep,
             reraise=True,
@@ -231,7 +221,7 @@ class OpenAIChat:
                 f"{self._base_url} cannot be reached ({cause}). Start the server, or correct"
                 " RAG_LLM_BASE_URL."
             )
-        said = refusals.excerpt(_said(error), self._secret)
+        said = excerpt(_said(error), self._secret)
         if not isinstance(error, openai.APIStatusError):
             return EndpointError(f'{self._base_url} reports: "{said}". Check the server\'s log.')
         if error.status_code == 404:
@@ -250,45 +240,6 @@ class OpenAIChat:
         )
 
 
-@contextmanager
-def open_chat(settings: Settings, progress: Progress | None = None) -> Iterator[ChatModel]:
-    """The configured endpoint, or the model of this machine, started here and stopped at the end.
-
-    Raises:
-        ConfigError: settings that contradict each other, or a model left open among several.
-        ModelError: the model of this machine is missing or cannot be started.
-        EndpointError: the endpoint cannot be asked for its models.
-    """
-    llm = settings.llm
-    if llm.base_url is not None and llm.model_path is not None:
-        raise ConfigError(
-            "RAG_LLM_BASE_URL and RAG_LLM_MODEL_PATH are both set: unset the one not meant."
-        )
-    seed = settings.answer.seed
-    if llm.base_url is not None:
-        key = api_key("llm", llm.base_url)
-        with OpenAIChat(llm.base_url, llm.model or "", key, llm, seed) as chat:
-            chat.name = chat.name or _only_model(chat, llm.base_url)
-            yield chat
-        return
-    path = language_model_file(settings, progress)
-    from rag.local_llm import LocalServer
-
-    with (
-        LocalServer(path, llm.context_tokens) as server,
-        OpenAIChat(server.base_url, server.model_name, server.api_key, llm, seed) as chat,
-    ):
-        yield chat
-
-
-def _only_model(chat: OpenAIChat, base_url: str) -> str:
-    names = chat.models()
-    if len(names) == 1:
-        return names[0]
-    offered = f" It offers: {refusals.listing(names)}." if names else " It lists none."
-    raise ConfigError(f"Set RAG_LLM_MODEL to the model to use at {base_url}.{offered}")
-
-
 def _client(base_url: str, secret: str | None, timeout_seconds: float) -> Any:
     """An OpenAI client that takes nothing from the environment.
 
@@ -297,23 +248,14 @@ def _client(base_url: str, secret: str | None, timeout_seconds: float) -> Any:
     """
     import openai
 
-    if secret is not None and not (secret.isascii() and secret.isprintable()):
+    if secret is not None and not is_sendable(secret):
         raise ConfigError(
             "RAG_LLM_API_KEY holds a line break or another character that no key has: set it again."
         )
-
-    def only_what_is_meant(request: Any) -> None:
-        for name in set(request.headers) - SENT_HEADERS:
-            del request.headers[name]
-        request.headers["host"] = request.url.netloc.decode("ascii")
-        request.headers["user-agent"] = "citewise"
-        if secret is not None:
-            request.headers["authorization"] = f"Bearer {secret}"
-
     timeout = openai.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds))
     return openai.OpenAI(
         base_url=base_url,
-        # The client insists on a key; where there is none, the hook above sends none.
+        # The client insists on a key; where there is none, the hook below sends none.
         api_key=secret or "none",
         organization="",
         project="",
@@ -322,10 +264,31 @@ def _client(base_url: str, secret: str | None, timeout_seconds: float) -> Any:
         http_client=openai.DefaultHttpxClient(
             timeout=timeout,
             follow_redirects=False,
-            trust_env=not endpoint.is_this_machine(base_url),
-            event_hooks={"request": [only_what_is_meant]},
+            trust_env=not is_this_machine(base_url),
+            event_hooks={"request": [lambda request: _only_what_is_meant(request, secret)]},
         ),
     )
+
+
+def _only_what_is_meant(request: Any, secret: str | None) -> None:
+    for name in set(request.headers) - SENT_HEADERS:
+        del request.headers[name]
+    request.headers["host"] = request.url.netloc.decode("ascii")
+    request.headers["user-agent"] = "citewise"
+    if secret is not None:
+        request.headers["authorization"] = f"Bearer {secret}"
+
+
+def _pause(state: RetryCallState) -> float:
+    """Seconds to wait: what the server asks for, up to a minute, else 0.5, 1, 2 ... with jitter."""
+    from tenacity import wait_exponential_jitter
+
+    error = state.outcome.exception() if state.outcome else None
+    response = getattr(error, "response", None)
+    asked = retry_after(response.headers.get("retry-after", "")) if response is not None else None
+    if asked is not None:
+        return min(asked, LONGEST_PAUSE_SECONDS)
+    return float(wait_exponential_jitter(initial=0.5, max=8, jitter=0.5)(state))
 
 
 def _may_be_retried(error: BaseException) -> bool:

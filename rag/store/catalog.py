@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.database import Database, damaged, statements
 from rag.errors import StoreError
-from rag.schema import SCHEMA, Entry, Fingerprint, Place
+from rag.store.database import Database, damaged, statements
+from rag.store.schema import SCHEMA, Entry, Fingerprint, Place
 from rag.types import Chunk, Paper, Source
 
 _PAPER = """

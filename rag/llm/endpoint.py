@@ -6,17 +6,15 @@ has been found to take; a refusal gives the next weaker dialect until nothing is
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from rag.chat_model import Message, Reply
-from rag.refusals import is_context_overflow
+from rag.llm.refusals import is_context_overflow
 from rag.types import Usage
 
 YES = frozenset({"yes", "是"})
@@ -139,18 +137,6 @@ def yes_or_no(text: str) -> bool | None:
     """What a one-word answer says: "Yes." -> True, " no" -> False, "Maybe" -> None."""
     word = re.sub(r"^\W+|\W+$", "", text).casefold()
     return True if word in YES else False if word in NO else None
-
-
-def is_this_machine(url: str) -> bool:
-    """Whether a URL's host is this machine, so that no proxy may see the request."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_unspecified
 
 
 @dataclass(slots=True)

@@ -12,9 +12,12 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.catalog import Catalog
 from rag.chunk import CHUNKING_VERSION
-from rag.directory import (
+from rag.embed import Embedder
+from rag.errors import RagError, StoreError, UsageError
+from rag.lexical import LexicalIndex, searchable
+from rag.store.catalog import Catalog
+from rag.store.directory import (
     BM25,
     CHROMA,
     check_space,
@@ -24,15 +27,10 @@ from rag.directory import (
     write_manifest,
     writer_lock,
 )
-from rag.embed import Embedder
-from rag.errors import RagError, StoreError, UsageError
-from rag.lexical import LexicalIndex, searchable
-from rag.schema import Entry, Fingerprint, Place
+from rag.store.schema import Entry, Fingerprint, Place
+from rag.store.vectors import EXACT_LIMIT, ChromaVectors, ExactVectors, chroma_exists
 from rag.text import CLEANING_VERSION
-from rag.types import Chunk, Paper, Source
-from rag.vectors import EXACT_LIMIT, ChromaVectors, ExactVectors, chroma_exists
-
-__all__ = ["Entry", "Fingerprint", "Place", "Store", "fingerprint_of"]
+from rag.types import Chunk, Paper
 
 # Chunks that Chroma may lag behind during a long run before it is brought up to date.
 CHROMA_BACKLOG = 20_000
@@ -167,10 +165,6 @@ class Store:
         self.catalog.write(entries, places)
         if self.catalog.not_in_chroma() >= CHROMA_BACKLOG:
             self._finish_chroma()
-
-    def add_source(self, paper_id: str, source: Source, record_id: str | None = None) -> None:
-        """Say that `source` holds the paper too, under `record_id` where it has an ID there."""
-        self.catalog.write([], [Place(paper_id, source, record_id)])
 
     def settle_sources(self, file: str, positions: Mapping[str, Sequence[int]]) -> None:
         """Make the places in `file`, read to its end, exactly `positions`, by paper ID."""

@@ -1,11 +1,11 @@
-r"""How the parts of a formula look in one line of Unicode; pure functions for `rag.latex`."""
+r"""How the parts of a formula look in one line of Unicode; all pure."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from rag.latex_symbols import SUBSCRIPTS, SUPERSCRIPTS
+from rag.latex.symbols import SUBSCRIPTS, SUPERSCRIPTS
 
 # Stands beside an operator's name until its neighbours are known: `n\log n`, `\log(n)`.
 JOINT = "\ue002"

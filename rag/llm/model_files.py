@@ -12,7 +12,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -163,7 +164,7 @@ def _obtain(cached: Path, settings: Settings, progress: Progress, release: Relea
 
 def _assemble(parts: list[Path], cached: Path, progress: Progress, release: Release) -> None:
     """Join the parts beside `cached`, keeping what an interrupted run already wrote rightly."""
-    partial = cached.with_name(cached.name + ".partial")
+    partial = _partial(cached)
     _check_room(partial, release)
     digest = hashlib.sha256()
     partial.touch()
@@ -244,16 +245,24 @@ def _what_is_missing(release: Release, parts: list[Path], missing: list[str]) ->
     return f"The installed model parts are {size:,} bytes together, not {release.size:,}: damaged."
 
 
-def _waiting_lock(cached: Path, progress: Progress, release: Release) -> FileLock:
-    """The lock on making the file, taken; while another process holds it, its progress is shown."""
+@contextmanager
+def _waiting_lock(cached: Path, progress: Progress, release: Release) -> Iterator[None]:
+    """Be the one that makes the file; while another process does, its progress is shown."""
     lock = FileLock(cached.with_name(cached.name + ".lock"))
     while True:
         try:
             lock.acquire(timeout=0.5)
+            break
         except Timeout:
-            progress(_size(cached.with_name(cached.name + ".partial")), release.size)
-        else:
-            return lock
+            progress(_size(_partial(cached)), release.size)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _partial(cached: Path) -> Path:
+    return cached.with_name(cached.name + ".partial")
 
 
 def _is_verified(path: Path, release: Release) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rag.latex_symbols import known_macros
+from rag.latex.symbols import known_macros
 
 _TOKEN = re.compile(
     r"""(

@@ -1,4 +1,4 @@
-r"""Tables for `rag.latex`: what each macro means.
+r"""Tables for `rag.latex.renderer`: what each macro means.
 
 Symbols come from pylatexenc's `latex2text` database; the entries here are those it lacks or renders
 in a form that is harder to search for (`\phi` -> `φ`, not `ϕ`).
@@ -114,7 +114,7 @@ def symbols() -> dict[str, str]:
 
 @cache
 def known_macros() -> frozenset[str]:
-    """Every macro name that `rag.latex` renders otherwise than by its name."""
+    """Every macro name that `rag.latex.renderer` renders otherwise than by its name."""
     named: list[frozenset[str]] = [
         TEXT_STYLES, MATH_STYLES, SILENT, SPACES, DROPPED_ARGUMENT, CITATIONS, REFERENCES,
         FUNCTIONS, frozenset(MATH_ACCENTS), frozenset(symbols()),

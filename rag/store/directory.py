@@ -1,7 +1,7 @@
 """A store's directory: what marks it as one, who may write, and what is missing from it.
 
 store.json     marks the directory as a store: format version, and what built it
-papers.sqlite  papers, sources, chunks and their vectors: the truth (see `rag.catalog`)
+papers.sqlite  papers, sources, chunks and their vectors: the truth (see `rag.store.catalog`)
 chroma/        the vectors again, for approximate search in large stores
 bm25/STATE/    the lexical index of one state of the papers
 write.lock     held, with its PID inside, by the one process that writes
@@ -19,10 +19,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from rag.catalog import Catalog
-from rag.database import disk_full
 from rag.errors import ConfigError, StoreError
-from rag.schema import Fingerprint
+from rag.store.catalog import Catalog
+from rag.store.database import disk_full
+from rag.store.schema import Fingerprint
 
 FORMAT = 1
 MANIFEST = "store.json"

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pydantic import SecretStr
 
 from rag.errors import ModelError
-from rag.model_files import INSTALL
+from rag.llm.model_files import INSTALL
 
 # llama.cpp keeps the states of earlier prompts in memory, 8 GiB of them unless told otherwise. A
 # state of the bundled model is 28 KiB a token, 25 MB for a typical prompt: room for ten of them.
 PROMPT_CACHE_MIB = 256
 SILENT = 0
+# Longest wait for a loaded server to begin its work; it takes milliseconds.
+START_SECONDS = 30.0
 # How often a waiting thread looks before it sleeps. Where another program takes a core, the default
 # of 300,000 burns the time that the awaited thread needs: on 2 cores, one of them busy, it wrote
 # 1.3 tokens/s with the default and 14 with 1,000; both free, 36 and 36 (fully passive: 21).
@@ -62,22 +64,27 @@ class LocalServer:
                 " (RAG_LLM_MODEL_PATH), or lower RAG_LLM_CONTEXT_TOKENS."
             ) from error
         self.base_url = f"{self._server.listening_address}/v1"
+        self._wait_until_running()
 
     def close(self) -> None:
         """Stop the server and free the model's memory; a second call does nothing."""
         # xllamacpp has no stop method: the server ends with its last reference.
         self._server = None
 
-    def __enter__(self) -> Self:
-        return self
+    def _wait_until_running(self) -> None:
+        """llama.cpp loses a stop that comes before its loop runs, and `close` would never return.
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+        A list of adapters is answered by that loop, at once when it runs.
+        """
+        import httpx
+
+        with suppress(httpx.HTTPError):
+            httpx.get(
+                f"{self._server.listening_address}/lora-adapters",
+                headers={"Authorization": f"Bearer {self.api_key.get_secret_value()}"},
+                timeout=START_SECONDS,
+                trust_env=False,
+            )
 
 
 def _import_xllamacpp() -> Any:
