@@ -23,6 +23,7 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="rag",
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Answers questions about paper abstracts; every statement cites the papers that say so.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -33,7 +34,14 @@ app.add_typer(index_app, name="index")
 
 StoreOption = Annotated[
     Path | None,
-    typer.Option("--store", metavar="DIR", help="Directory of the index.", envvar="RAG_STORE"),
+    # Not checked by Typer, here or for PATH: the library says what to do, and reads the rest.
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Directory of the index.",
+        envvar="RAG_STORE",
+        readable=False,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
@@ -50,7 +58,9 @@ def root(
 
 @app.command()
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Files and folders.", readable=False)
+    ],
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -167,7 +177,7 @@ def show(
     from rag.store import Store
 
     with Store.open(_settings(store).store, None) as opened:
-        paper = opened.paper(paper_id)
+        paper = opened.paper(_as_utf8(paper_id))
     if json:
         _print_json(render.paper_json(paper))
     else:
@@ -236,6 +246,8 @@ def _run() -> int:
 
 
 def _invoke() -> int:
+    if sys.stdout is None:
+        raise RagError("Standard output is closed. Send it somewhere, to /dev/null for nothing.")
     try:
         code = app(prog_name="rag", standalone_mode=False)
     except SystemExit as leaving:
@@ -280,10 +292,19 @@ def _print_json(value: Any) -> None:
 def _text(argument: str | None) -> str:
     """The argument, or standard input where it is a pipe."""
     if argument is not None and argument != "-":
-        return argument
+        return _as_utf8(argument)
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError('Nothing to look for. Give it in quotes, or through a pipe: rag ask "..."')
     return sys.stdin.buffer.read(1_000_000).decode("utf-8", errors="replace")
+
+
+def _as_utf8(argument: str) -> str:
+    """The argument, where Python could not decode its bytes by the locale: as UTF-8."""
+    try:
+        argument.encode("utf-8")
+    except UnicodeEncodeError:
+        return os.fsencode(argument).decode("utf-8", "replace")
+    return argument
 
 
 def _report_rejected(rejected: tuple[Rejected, ...]) -> None:

@@ -41,6 +41,13 @@ class _Section(BaseModel):
         _ = parts.port  # ValueError where it is none
         return value.rstrip("/")
 
+    @field_validator("store", "cache_dir", "model_path", mode="after", check_fields=False)
+    @classmethod
+    def _path(cls, value: Path | None) -> Path | None:
+        if value is not None and "\0" in str(value):
+            raise ValueError("must not hold a NUL character")
+        return value
+
 
 class LLMSettings(_Section):
     """The language model: the bundled one unless `base_url` or `model_path` names another."""
@@ -50,7 +57,9 @@ class LLMSettings(_Section):
     model_path: Path | None = Field(None, description="a GGUF file to run on this machine")
     allow_download: bool = Field(False, description="let the bundled model come from its model hub")
     context_tokens: int = Field(4096, ge=1024, description="context window of the model")
-    timeout_seconds: float = Field(300.0, gt=0, description="longest wait for one answer")
+    timeout_seconds: float = Field(
+        300.0, gt=0, le=86_400, allow_inf_nan=False, description="longest wait for one answer"
+    )
     max_retries: int = Field(2, ge=0, le=10, description="tries after a failed request")
 
 
@@ -60,7 +69,9 @@ class EmbeddingSettings(_Section):
     model: str = Field(BUNDLED, description="'bundled', or a sentence-transformers name or path")
     base_url: str | None = Field(None, description="an OpenAI-compatible embeddings endpoint")
     allow_download: bool = Field(False, description="let sentence-transformers ask its model hub")
-    timeout_seconds: float = Field(60.0, gt=0, description="longest wait for one batch")
+    timeout_seconds: float = Field(
+        60.0, gt=0, le=86_400, allow_inf_nan=False, description="longest wait for one batch"
+    )
     max_tokens: int = Field(
         512, ge=16, description="most tokens the endpoint's model reads at once"
     )
@@ -133,7 +144,9 @@ def api_key(
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise OSError("it is no regular file")
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -9,6 +9,8 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 EXCERPT_CHARACTERS = 300
+# Longest wait between two tries, whatever a server asks for: somebody sits and waits.
+LONGEST_PAUSE_SECONDS = 30.0
 
 _KEY_LIKE = re.compile(r"\b(sk|pk|hf|gsk)[-_][\w*.-]{4,}")
 

@@ -17,9 +17,9 @@ from rag.entries import entries
 from rag.errors import ReadError
 from rag.matching import is_update_of, merged
 from rag.papers import content_hash, derive_id, to_paper
-from rag.readers import find_files, read
+from rag.readers import find_files, read, resolved
 from rag.store import Store, fingerprint_of
-from rag.store.directory import MANIFEST
+from rag.store.directory import MANIFEST, exists
 from rag.store.schema import Entry, Place
 from rag.types import Paper, Record, Rejected, Source
 
@@ -71,7 +71,7 @@ def ingest(
     rejected: list[Rejected] = []
     given, files = _find(paths, rejected)
     missing = len(paths) - len(given)
-    if not files and not (store_path / MANIFEST).exists():
+    if not files and not exists(store_path / MANIFEST):
         return IngestSummary(0, 0, 0, 0, tuple(rejected), 0, 0, missing)
     with Store.open(store_path, fingerprint_of(embedder), write=True) as store:
         run = _Run(store, embedder, rejected, on_progress)
@@ -88,13 +88,13 @@ def _find(
     good: list[Path] = []
     for path in paths:
         try:
-            given.append({file.resolve() for file, _ in find_files([path])})
+            given.append({resolved(file) for file, _ in find_files([path])})
             good.append(path)
         except ReadError as error:
             rejected.append(Rejected(_printable(str(path)), 0, str(error)))
     # Together, since names that would meet are told apart.
     named = find_files(good) if good else []
-    return given, [(file.resolve(), _printable(name)) for file, name in named]
+    return given, [(resolved(file), _printable(name)) for file, name in named]
 
 
 def _printable(name: str) -> str:

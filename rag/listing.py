@@ -53,9 +53,13 @@ class Candidate:
 
     @property
     def statement(self) -> str:
-        """The sentence that makes the paper fit, under its title where it does not name itself."""
-        named = self.paper.title.split(":")[0].casefold() in self.sentence.casefold()
-        return self.sentence if named else f"{self.paper.title}: {self.sentence}"
+        """The sentence that makes the paper fit, under its title where it does not name itself.
+
+        A label that was only cut from the text (it ends with …) names nothing.
+        """
+        title = self.paper.title
+        named = title.split(":")[0].casefold() in self.sentence.casefold()
+        return self.sentence if named or title.endswith("…") else f"{title}: {self.sentence}"
 
 
 def asks_for_list(question: str) -> bool:

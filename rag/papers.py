@@ -36,7 +36,8 @@ def to_paper(record: Record) -> Paper | Rejected:
         id=identifier,
         title=title or derive_label(record.abstract) or identifier,
         text=text,
-        original=record.abstract,
+        # JSON can hold half a surrogate pair, which no file or database can.
+        original=record.abstract.encode("utf-8", "replace").decode("utf-8"),
         sources=(record.source,),
         title_derived=not title,
         metadata=_metadata(record.metadata),

@@ -19,6 +19,7 @@ from rag.ingest import BATCH, Progress
 from rag.papers import to_paper
 from rag.store import Store, fingerprint_of
 from rag.store.catalog import Catalog
+from rag.store.database import DamagedError
 from rag.store.directory import (
     BM25,
     CATALOG,
@@ -60,17 +61,42 @@ def rebuild(path: Path, embedder: Embedder, on_progress: Progress | None = None)
     with writer_lock(path):
         check_space(path)
         with closing(Catalog.open(path / CATALOG, write=True)) as old:
-            with closing(_begin(path / BESIDE, fingerprint)) as new:
-                embedded = _fill(new, old, embedder, on_progress)
+            embedded = _grow(path / BESIDE, fingerprint, old, embedder, on_progress)
             old.replace_with(path / BESIDE)
         _discard(path / BESIDE)
         write_manifest(path, fingerprint)
         for derived in (CHROMA, BM25):
-            shutil.rmtree(path / derived, ignore_errors=True)
+            _remove(path / derived)
         with closing(Store(path, Catalog.open(path / CATALOG, write=True))) as store:
             store.finish()
             papers, chunks = store.count()
     return RebuildSummary(papers, chunks, embedded)
+
+
+def _grow(
+    beside: Path,
+    fingerprint: Fingerprint,
+    old: Catalog,
+    embedder: Embedder,
+    on_progress: Progress | None,
+) -> int:
+    """Fill the catalog at `beside`, from the start where an interrupted one is damaged."""
+    try:
+        with closing(_begin(beside, fingerprint)) as new:
+            return _fill(new, old, embedder, on_progress)
+    except DamagedError as error:
+        if error.path != beside:
+            raise
+    _discard(beside)
+    with closing(_begin(beside, fingerprint)) as new:
+        return _fill(new, old, embedder, on_progress)
+
+
+def _remove(derived: Path) -> None:
+    if derived.is_dir() and not derived.is_symlink():
+        shutil.rmtree(derived, ignore_errors=True)
+    else:
+        derived.unlink(missing_ok=True)
 
 
 def _begin(beside: Path, fingerprint: Fingerprint) -> Catalog:

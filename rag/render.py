@@ -159,6 +159,9 @@ class Screen:
             # Rich's own NO_COLOR leaves bold and dim; https://no-color.org means none at all.
             color_system=None if os.environ.get("NO_COLOR") else "auto",
         )
+        # Some terminals and shells say 0 where they do not know; Rich would then print nothing.
+        if self.console.width < 1:
+            self.console.width = 80
 
     def line(self, text: str = "", style: str | None = None) -> None:
         """One line, shown literally."""

@@ -63,17 +63,24 @@ class StatementStream:
     def __init__(self, numbers: Collection[int]) -> None:
         self._numbers = frozenset(numbers)
         self._buffer = ""
+        self._waiting: list[str] = []
         self._position: int | None = None
         self._found = False
 
     @property
     def understood(self) -> bool:
         """Whether the reply so far holds a statement, or an empty list of them."""
-        return self._found or _EMPTY.search(self._buffer) is not None
+        whole = self._buffer + "".join(self._waiting)
+        return self._found or _EMPTY.search(whole) is not None
 
     def feed(self, piece: str) -> list[Draft]:
         """Statements completed by `piece`."""
-        self._buffer += piece
+        self._waiting.append(piece)
+        # Only these begin a list or end an object: looking at every piece would be quadratic.
+        if "[" not in piece and "}" not in piece:
+            return []
+        self._buffer += "".join(self._waiting)
+        self._waiting.clear()
         if self._position is None:
             start = _START.search(self._buffer)
             if start is None:

@@ -133,6 +133,61 @@ def test_an_unknown_id(filled: Rag) -> None:
     failed(filled("show", "q\x1b[31m9"), 2, far)
 
 
+def test_links_that_lead_nowhere_and_endless_names_stop_nothing(rag: Rag) -> None:
+    Path("in").mkdir()
+    write("in/papers.jsonl", *RECORDS)
+    links = {"broken.txt": "nowhere", "loop.jsonl": "loop.jsonl"}
+    for name, target in links.items():
+        Path("in", name).symlink_to(target)
+    long = "a" * 300
+    ran = rag("ingest", "in", long, "in/loop.jsonl", "--json")
+    assert (ran.code, ran.json["added"]) == (1, 3)
+    reasons = {item["source"]: item["reason"] for item in ran.json["rejected"]}
+    here = Path("in").resolve()
+    no_file = "is no file. Check the path and its permissions."
+    assert reasons == {
+        long: f"'{long}' cannot be read: file name too long. Check the path and its permissions.",
+        **{f"in/{name}": f"'{here / name}' {no_file}" for name in links},
+    }
+
+
+def test_what_may_not_be_read_is_not_refused_as_a_mistake_of_usage(
+    rag: Rag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("papers.jsonl", *RECORDS)
+    write("locked.jsonl", *RECORDS)
+    reads, asks = Path.read_bytes, os.access
+
+    def read_bytes(path: Path) -> bytes:
+        if path.name == "locked.jsonl":
+            raise PermissionError(13, "Permission denied")
+        return reads(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr(os, "access", lambda p, m: "locked" not in str(p) and asks(p, m))
+    ran = rag("ingest", "locked.jsonl", "papers.jsonl", "--store", "locked-too", "--json")
+    assert (ran.code, ran.json["added"]) == (1, 3)
+    (rejected,) = ran.json["rejected"]
+    assert rejected["reason"] == (
+        f"'{Path('locked.jsonl').resolve()}' cannot be read: permission denied. "
+        "Check its permissions."
+    )
+
+
+def test_arguments_that_are_not_text(filled: Rag) -> None:
+    message = "There is no paper '{}' in the store. Run `rag papers` for the list."
+    failed(filled("show", "zz\udcc3\udca9zz"), 2, message.format("zzézz"))
+    failed(filled("show", "zz\udce9zz"), 2, message.format("zz\ufffdzz"))
+    assert filled("search", "gr\udce9ph graph", "--json").code == 0
+
+
+def test_help_has_a_short_option_everywhere(rag: Rag) -> None:
+    for command in ((), ("search",), ("index",), ("index", "rebuild")):
+        ran = rag(*command, "-h")
+        assert (ran.code, ran.err) == (0, "")
+        assert ran.out == rag(*command, "--help").out
+
+
 NO_STORE = (
     "There is no store at vectorstore yet. Run `rag ingest PATH...` to make one, or name another "
     "with --store DIR."

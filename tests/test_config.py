@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,35 @@ def test_a_broken_file_is_named_with_the_reason(content: bytes) -> None:
     message = refused()
     assert message.startswith("rag.toml is not a readable TOML file: ")
     assert message.endswith("Correct or remove it.")
+
+
+def test_a_file_with_a_byte_order_mark() -> None:
+    Path("rag.toml").write_bytes(b'\xef\xbb\xbfstore = "marked"')
+    assert load().store == Path("marked")
+
+
+def test_a_pipe_is_not_waited_for() -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no named pipes on this system")
+    os.mkfifo("rag.toml")
+    assert refused() == (
+        "rag.toml is not a readable TOML file: it is no regular file. Correct or remove it."
+    )
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "86401"])
+@pytest.mark.parametrize("section", ["LLM", "EMBEDDING"])
+def test_a_wait_has_an_end(section: str, value: str) -> None:
+    name = f"RAG_{section}_TIMEOUT_SECONDS"
+    assert refused({name: value}).startswith(f"Settings from the environment do not fit: {name}: ")
+
+
+def test_a_path_holds_no_nul() -> None:
+    Path("rag.toml").write_text('store = "a\\u0000b"')
+    assert refused() == (
+        "Settings from rag.toml do not fit: store: must not hold a NUL character. "
+        "Correct or remove them."
+    )
 
 
 def test_a_key_is_no_setting_of_the_file() -> None:

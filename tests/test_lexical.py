@@ -113,6 +113,19 @@ def test_a_truncated_index_is_noticed(tmp_path: Path) -> None:
         LexicalIndex.load(tmp_path).rank("graph", 5)
 
 
+def test_any_changed_byte_is_noticed(tmp_path: Path) -> None:
+    build(tmp_path)
+    assert LexicalIndex.is_whole(tmp_path)
+    for file in sorted(tmp_path.iterdir()):
+        content = file.read_bytes()
+        file.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+        assert not LexicalIndex.is_whole(tmp_path)
+        with pytest.raises(ValueError, match=r"not as they were written|Expecting|Invalid"):
+            LexicalIndex.load(tmp_path)
+        file.write_bytes(content)
+    assert LexicalIndex.is_whole(tmp_path)
+
+
 def test_files_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from rag.lexical import LexicalIndex;"

@@ -366,3 +366,15 @@ def test_a_hub_that_may_not_be_asked_is_an_error_with_the_other_way(site: Site, 
     assert 'pip install "citewise[local]"' in err
     assert "Traceback" not in err
     assert _Hub.authorizations == []
+
+
+def test_status_names_a_cache_that_cannot_be_made(site: Site, tmp_path: Path) -> None:
+    site.install(1, 2, 3)
+    (tmp_path / "file").touch()
+    cache = tmp_path / "file" / "cache"
+    assert status(Settings(cache_dir=cache), RELEASE) == model_files.ModelStatus(
+        "missing",
+        None,
+        f"{cache}, where its file is kept, cannot be written",
+        "Set RAG_CACHE_DIR to a directory that can.",
+    )

@@ -170,6 +170,15 @@ def test_the_shared_lists_hold_56_papers_with_distinct_ids_and_labels() -> None:
     assert len({paper.title for paper in papers}) == 56
 
 
+def test_half_a_surrogate_pair_can_be_stored() -> None:
+    paper = to_paper(Record(SOURCE, "\ud83d We propose a graph network."))
+    assert isinstance(paper, Paper)
+    assert (paper.text, paper.original) == (
+        "We propose a graph network.",
+        "? We propose a graph network.",
+    )
+
+
 @needs_shared
 def test_labels_find_the_systems_name_of_titled_papers() -> None:
     records = json.loads((SHARED / "papers" / "colm-2025.json").read_text("utf-8"))

@@ -102,3 +102,22 @@ def test_an_output_that_cannot_be_written(filled: Rag) -> None:
         _, err = process.communicate(timeout=30)
     assert process.returncode == 1
     assert err == b"There is no space left to write to. Free some, then run it again.\n"
+
+
+def test_an_output_that_is_closed(filled: Rag) -> None:
+    if os.name != "posix":
+        pytest.skip("closing a descriptor needs a Unix shell")
+    command = f"'{sys.executable}' -c 'from rag.cli import main; main()' search graph >&-"
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    said = "Standard output is closed. Send it somewhere, to /dev/null for nothing.\n"
+    assert (ran.returncode, ran.stderr) == (1, said)
+
+
+def test_a_locale_without_letters(filled: Rag) -> None:
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    process = spawn("show", "zzézz", env={**os.environ, **plain})
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (
+        2,
+        b"There is no paper 'zz\\xe9zz' in the store. Run `rag papers` for the list.\n",
+    )

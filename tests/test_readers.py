@@ -304,6 +304,12 @@ def test_binary_is_an_error(data: bytes) -> None:
         decode(data)
 
 
+def test_a_stray_zero_byte_is_left_out() -> None:
+    text = "An abstract of some twenty words, é included, in UTF-8. " * 4
+    data = text.encode()
+    assert decode(data[:90] + b"\x00" + data[90:]) == text
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_text_or_an_error(data: bytes) -> None:
     try:

@@ -164,3 +164,11 @@ def test_no_color_leaves_no_escape_at_all(monkeypatch: pytest.MonkeyPatch, no_co
     made.console.file = shown = io.StringIO()
     made.line("text", "bold red")
     assert ("\x1b" in shown.getvalue()) is not bool(no_color)
+
+
+def test_a_terminal_of_no_columns_is_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    made = Screen()
+    made.console.file = shown = io.StringIO()
+    made.papers([PAPER])
+    assert shown.getvalue() == "a  Title\n"

@@ -162,6 +162,14 @@ def test_time_is_linear_in_hostile_text(text: str) -> None:
     assert time.process_time() - started < 2.0
 
 
+def test_time_is_linear_in_the_pieces_of_a_reply() -> None:
+    whole = reply(said("word " * 80_000, 1))
+    started = time.process_time()
+    (draft,) = drafts(whole, piece=4)
+    assert len(draft.text) == 399_999
+    assert time.process_time() - started < 2.0
+
+
 def test_the_schema_lets_only_the_given_numbers_be_cited() -> None:
     made = schema({3, 1}, most=4)
     statements = made["properties"]["statements"]

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,6 +23,7 @@ from rag.ingest import entries
 from rag.rebuild import rebuild
 from rag.store import Entry, Place, Store, fingerprint_of
 from rag.store.catalog import Catalog
+from rag.store.database import Database
 from rag.store.vectors import ChromaVectors, ExactVectors
 from rag.types import Paper, Source
 
@@ -357,6 +359,24 @@ def test_a_read_only_directory_can_be_searched(path: Path, monkeypatch: pytest.M
     assert not list(path.glob("*-shm"))
 
 
+def test_a_quota_is_not_taken_for_damage(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource", reason="limits of file size need a Unix")
+    with closing(Database(tmp_path / "t.sqlite", "rwc")) as database:
+        database.run("CREATE TABLE t(x)")
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+        try:
+            with pytest.raises(StoreError) as caught:
+                database.run("INSERT INTO t VALUES (?)", (b"x" * 200_000,))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(caught.value) == (
+        f"{tmp_path / 't.sqlite'} could not be read or written (disk I/O error). That is no sign "
+        "of damage to what is stored: check the disk, its free space and your quota, then run it "
+        "again."
+    )
+
+
 # Rebuilding
 
 
@@ -371,6 +391,50 @@ def test_a_failed_rebuild_keeps_the_old_store_and_goes_on_later(path: Path) -> N
     new = WordCountEmbedder("new-model")
     assert rebuild(path, new).embedded == 4
     assert not list(path.glob("rebuild*"))
+
+
+def test_a_rebuild_begins_again_where_its_own_file_is_damaged(path: Path) -> None:
+    (path / "rebuild.sqlite").write_bytes(b"junk" * 3000)
+    assert rebuild(path, EMBEDDER).papers == 4
+    assert not list(path.glob("rebuild*"))
+
+
+def test_a_rebuild_replaces_what_is_no_part_of_a_store(path: Path) -> None:
+    (path / "store.json").write_bytes(b"\xff\xfe\x80")
+    for part in ("chroma", "bm25"):
+        shutil.rmtree(path / part)
+        (path / part).write_bytes(b"x")
+    assert rebuild(path, EMBEDDER).papers == 4
+    assert (path / "chroma").is_dir()
+    with Store.open(path, FINGERPRINT) as store:
+        assert store.lexical().rank("reward", 1)[0][0] == "ccc"
+
+
+def test_one_wrong_byte_in_the_word_index_is_noticed_and_mended_by_a_writer(path: Path) -> None:
+    (file,) = (path / "bm25").rglob("indptr*")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with Store.open(path, None) as store, pytest.raises(StoreError, match="rag index rebuild"):
+        store.lexical()
+    fill(path, [])
+    assert file.read_bytes() == whole
+
+
+def test_a_word_index_that_may_not_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(directory: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(rag.store.store.LexicalIndex, "load", denied)
+    with Store.open(path, None) as store, pytest.raises(StoreError, match="Check its permissions"):
+        store.lexical()
+
+
+def test_a_path_that_is_too_long_or_no_text(tmp_path: Path) -> None:
+    long = tmp_path / ("a" * 300)
+    with pytest.raises(StoreError, match=r"a cannot be read: File name too long\. Check the path"):
+        Store.open(long, None)
+    with pytest.raises(ConfigError, match=r"^The store's path 'st\\xe9' cannot be read as text"):
+        Store.open(Path("st\udce9"), None)
 
 
 def test_an_interrupted_rebuild_embeds_nothing_twice(

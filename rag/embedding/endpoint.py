@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from rag.config import EmbeddingSettings
 from rag.embedding.pooling import embed_in_full
 from rag.errors import ConfigError, EndpointError
-from rag.http import excerpt, is_sendable, is_this_machine, retry_after
+from rag.http import LONGEST_PAUSE_SECONDS, excerpt, is_sendable, is_this_machine, retry_after
 
 if TYPE_CHECKING:
     import httpx
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # Small enough for servers that refuse big requests, large enough to hide the round trip.
 BATCH = 64
 ATTEMPTS = 4
-LONGEST_PAUSE_SECONDS = 30.0
 
 # An endpoint does not show its tokenizer. English takes 4-5 bytes a token, LaTeX-ridden text and
 # other scripts about 3: counting 3 overestimates, and a window is cut early rather than truncated.

@@ -105,6 +105,17 @@ def status(settings: Settings, release: Release = QWEN) -> ModelStatus:
         return ModelStatus("cache", cached, "verified", None)
     if _size(cached) == release.size:
         return ModelStatus("cache", cached, "its hash is checked on first use", None)
+    if not _can_be_made(cached.parent):
+        return ModelStatus(
+            "missing",
+            None,
+            f"{cached.parent}, where its file is kept, cannot be written",
+            "Set RAG_CACHE_DIR to a directory that can.",
+        )
+    return _to_be_made(settings, release)
+
+
+def _to_be_made(settings: Settings, release: Release) -> ModelStatus:
     parts, missing = _installed_parts(release)
     if not missing and sum(map(_size, parts)) == release.size:
         return ModelStatus("parts", None, f"{len(parts)} packages, assembled on first use", None)
@@ -113,6 +124,13 @@ def status(settings: Settings, release: Release = QWEN) -> ModelStatus:
             "hub", None, f"downloaded from {release.hub_repository} on first use", None
         )
     return ModelStatus("missing", None, _what_is_missing(release, parts, missing), INSTALL)
+
+
+def _can_be_made(folder: Path) -> bool:
+    """Whether `folder` can be written, or made where it is missing."""
+    folder = folder.absolute()
+    there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def cache_directory(settings: Settings) -> Path:

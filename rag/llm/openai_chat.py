@@ -13,7 +13,7 @@ from rag import tokens
 from rag.chat_model import Message, Reply
 from rag.config import LLMSettings
 from rag.errors import ConfigError, EndpointError
-from rag.http import excerpt, is_sendable, is_this_machine, retry_after
+from rag.http import LONGEST_PAUSE_SECONDS, excerpt, is_sendable, is_this_machine, retry_after
 from rag.llm import endpoint, refusals
 from rag.llm.endpoint import Call, Dialect
 from rag.types import Usage
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 CONNECT_SECONDS = 10.0
-LONGEST_PAUSE_SECONDS = 60.0
 # All that may be sent besides the key. The openai client adds headers from the environment
 # (OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID, OPENAI_PROJECT_ID) and a description of this system.
 SENT_HEADERS = frozenset(
@@ -280,7 +279,7 @@ def _only_what_is_meant(request: Any, secret: str | None) -> None:
 
 
 def _pause(state: RetryCallState) -> float:
-    """Seconds to wait: what the server asks for, up to a minute, else 0.5, 1, 2 ... with jitter."""
+    """Seconds to wait: what the server asks for, within bounds, else 0.5, 1, 2 ... with jitter."""
     from tenacity import wait_exponential_jitter
 
     error = state.outcome.exception() if state.outcome else None

@@ -12,7 +12,7 @@ from rag.readers import json_records, text_list
 from rag.readers.encoding import decode
 from rag.types import Record, Rejected
 
-__all__ = ["find_files", "read"]
+__all__ = ["find_files", "read", "resolved"]
 
 _LINE_ENDINGS = frozenset({".jsonl", ".ndjson"})
 _JSON_ENDINGS = frozenset({".json"}) | _LINE_ENDINGS
@@ -63,20 +63,37 @@ def find_files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     """
     found: dict[Path, str] = {}
     for path in paths:
-        if path.is_dir():
+        try:
+            is_folder = path.is_dir()
+        except OSError as error:
+            raise ReadError(
+                f"{_shown(path)} cannot be read: {_why(error)}. Check the path and its permissions."
+            ) from error
+        if is_folder:
             _add_folder(path, found)
-        elif path.exists():
+        elif os.path.lexists(path):
             found.setdefault(path, path.name)
         else:
             raise ReadError(f"There is no file or folder {_shown(path)}. Check the path.")
     unique: dict[Path, tuple[Path, str]] = {}
     for file, name in found.items():
-        unique.setdefault(file.resolve(), (file, name))
+        unique.setdefault(resolved(file), (file, name))
     return _distinctly_named(list(unique.values()))
 
 
+def resolved(path: Path) -> Path:
+    """Where `path` is, without symbolic links; a link that leads nowhere is where it stands itself.
+
+    Unlike `Path.resolve`, which raises RuntimeError on a loop of links before Python 3.13.
+    """
+    try:
+        return Path(os.path.realpath(path, strict=True))
+    except OSError:
+        return path.absolute()
+
+
 def _add_folder(folder: Path, found: dict[Path, str]) -> None:
-    top = folder.resolve().name
+    top = resolved(folder).name
     before = len(found)
     for file in _walk(folder, frozenset()):
         relative = file.relative_to(folder).as_posix()
@@ -90,7 +107,7 @@ def _add_folder(folder: Path, found: dict[Path, str]) -> None:
 
 def _walk(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
     """Files below `folder`; `above` are the folders that a symbolic link must not lead back to."""
-    here = folder.resolve()
+    here = resolved(folder)
     if here in above:
         return
     try:
@@ -107,16 +124,20 @@ def _walk(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if entry.is_dir():
+        try:
+            is_folder, is_file = entry.is_dir(), entry.is_file() or entry.is_symlink()
+        except OSError:  # reading it will say why not
+            is_folder, is_file = False, True
+        if is_folder:
             yield from _walk(entry, above | {here})
-        elif entry.suffix.lower() not in _OTHER_ENDINGS and (entry.is_file() or entry.is_symlink()):
+        elif is_file and entry.suffix.lower() not in _OTHER_ENDINGS:
             yield entry
 
 
 def _distinctly_named(files: list[tuple[Path, str]]) -> list[tuple[Path, str]]:
     counts = Counter(name for _, name in files)
     return [
-        (file, name if counts[name] == 1 else file.resolve().as_posix().lstrip("/"))
+        (file, name if counts[name] == 1 else resolved(file).as_posix().lstrip("/"))
         for file, name in files
     ]
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.errors import StoreError
-from rag.store.database import Database, damaged, statements
+from rag.store.database import DamagedError, Database, statements
 from rag.store.schema import SCHEMA, Entry, Fingerprint, Place
 from rag.types import Chunk, Paper, Source
 
@@ -68,7 +67,7 @@ class Catalog(Database):
         try:
             return Fingerprint(**json.loads(self.meta("fingerprint") or ""))
         except (ValueError, TypeError) as error:
-            raise StoreError(damaged(self.path)) from error
+            raise DamagedError(self.path) from error
 
     @property
     def state(self) -> str:

@@ -10,6 +10,9 @@ from typing import Any
 
 from rag.errors import StoreError
 
+# SQLITE_ERROR is a missing table or column: every statement here is right for a whole file.
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
 
 class Database:
     """A connection to `path`. Every method raises StoreError where the file fails."""
@@ -86,12 +89,15 @@ def statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def damaged(path: Path) -> str:
-    """The message for a database that cannot be read."""
-    return (
-        f"{path} is damaged and cannot be read. Restore {path.name} from a backup, or delete "
-        f"{path.parent} and run `rag ingest PATH...` again."
-    )
+class DamagedError(StoreError):
+    """The file is not the database that was written, or a part of it is not."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is damaged and cannot be read. Restore {path.name} from a backup, or delete "
+            f"{path.parent} and run `rag ingest PATH...` again."
+        )
+        self.path = path
 
 
 def disk_full(directory: Path) -> str:
@@ -107,17 +113,24 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(_advice(path, str(error))) from error
+        raise _explanation(path, error) from error
 
 
-def _advice(path: Path, reason: str) -> str:
-    if "full" in reason:
-        return disk_full(path.parent)
-    if "readonly" in reason or "unable to open" in reason:
-        return (
-            f"{path} cannot be opened or written ({reason}). Check its permissions, or choose "
+def _explanation(path: Path, error: sqlite3.Error) -> StoreError:
+    # An extended code keeps its primary code in the low byte. Text that is not UTF-8 has no code.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code in _DAMAGE:
+        return DamagedError(path)
+    if code == sqlite3.SQLITE_FULL:
+        return StoreError(disk_full(path.parent))
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StoreError(
+            f"{path} cannot be opened or written ({error}). Check its permissions, or choose "
             "another directory with --store DIR."
         )
-    if "locked" in reason or "busy" in reason:
-        return f"{path} is in use by another program. Try again when it is done."
-    return damaged(path)
+    if code in (sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_BUSY):
+        return StoreError(f"{path} is in use by another program. Try again when it is done.")
+    return StoreError(
+        f"{path} could not be read or written ({error}). That is no sign of damage to "
+        "what is stored: check the disk, its free space and your quota, then run it again."
+    )

@@ -42,7 +42,7 @@ def writer_lock(path: Path) -> Iterator[None]:
     Raises:
         StoreError: another process writes, or the directory cannot be written.
     """
-    refuse_address(path)
+    refuse_unusable(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path / LOCK)
@@ -67,8 +67,8 @@ def open_to_read(path: Path) -> Catalog:
     Raises:
         StoreError: there is no store, or a part of it is missing or damaged.
     """
-    refuse_address(path)
-    if not (path / MANIFEST).exists() and not (path / CATALOG).exists():
+    refuse_unusable(path)
+    if not exists(path / MANIFEST) and not exists(path / CATALOG):
         raise StoreError(_no_store(path))
     read_manifest(path)
     _require_catalog(path)
@@ -82,7 +82,7 @@ def open_to_write(path: Path, fingerprint: Fingerprint) -> Catalog:
         StoreError: a part of the store is missing or damaged.
     """
     check_space(path)
-    if (path / MANIFEST).exists():
+    if exists(path / MANIFEST):
         read_manifest(path)
         _require_catalog(path)
         return Catalog.open(path / CATALOG, write=True)
@@ -95,8 +95,8 @@ def require_rebuildable(path: Path) -> None:
     Raises:
         StoreError: there is no store at `path`, or its papers are missing or of another format.
     """
-    refuse_address(path)
-    if not (path / MANIFEST).exists() and not (path / CATALOG).exists():
+    refuse_unusable(path)
+    if not exists(path / MANIFEST) and not exists(path / CATALOG):
         raise StoreError(_no_store(path))
     _require_catalog(path)
     if _format(path) not in (None, FORMAT):
@@ -120,13 +120,14 @@ def read_manifest(path: Path) -> None:
 
 def write_manifest(path: Path, fingerprint: Fingerprint) -> None:
     """Mark the directory as a store. The catalog's own fingerprint is the one that is compared."""
-    content = json.dumps({"format": FORMAT, "fingerprint": asdict(fingerprint)}, indent=2) + "\n"
+    text = json.dumps({"format": FORMAT, "fingerprint": asdict(fingerprint)}, indent=2) + "\n"
+    content = text.encode("utf-8")
     file = path / MANIFEST
     try:
-        if file.exists() and file.read_text(encoding="utf-8") == content:
+        if file.exists() and file.read_bytes() == content:
             return
         beside = file.with_suffix(".new")
-        beside.write_text(content, encoding="utf-8")
+        beside.write_bytes(content)
         beside.replace(file)
     except OSError as error:
         raise StoreError(not_writable(path, error)) from error
@@ -138,12 +139,38 @@ def check_space(path: Path) -> None:
         raise StoreError(disk_full(path))
 
 
-def refuse_address(path: Path) -> None:
-    """Refuse the address of a server, which `Path` has already written with one slash."""
+def exists(file: Path) -> bool:
+    """Whether a store's `file` is there.
+
+    Raises:
+        StoreError: its directory cannot be looked into.
+    """
+    try:
+        return file.exists()
+    except OSError as error:
+        raise StoreError(
+            f"{file.parent} cannot be read: {error.strerror or error}. Check the path and its "
+            "permissions, or choose another directory with --store DIR."
+        ) from error
+
+
+def refuse_unusable(path: Path) -> None:
+    """Refuse the address of a server, which `Path` has already written with one slash.
+
+    And a name that is no text, which Chroma cannot open.
+    """
     if str(path).startswith(("http:", "https:")):
         raise ConfigError(
             f"A store on a server ({path}) is not supported yet. Name a directory with --store DIR."
         )
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise ConfigError(
+            f"The store's path '{shown}' cannot be read as text in this locale. Set a UTF-8 one, "
+            "such as LC_ALL=C.UTF-8, or choose another directory with --store DIR."
+        ) from error
 
 
 def not_writable(path: Path, error: OSError) -> str:
@@ -157,7 +184,7 @@ def not_writable(path: Path, error: OSError) -> str:
 def _format(path: Path) -> object:
     try:
         return json.loads((path / MANIFEST).read_text(encoding="utf-8"))["format"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -169,7 +196,7 @@ def _no_store(path: Path) -> str:
 
 
 def _require_catalog(path: Path) -> None:
-    if not (path / CATALOG).exists():
+    if not exists(path / CATALOG):
         raise StoreError(
             f"{path / CATALOG}, which holds the papers, is missing. Restore it from a backup, or "
             f"delete {path} and run `rag ingest PATH...` again."

@@ -193,11 +193,12 @@ class Store:
 
     def _finish_lexical(self) -> None:
         root, state = self.path / BM25, self.catalog.state
-        if not (root / state).is_dir():
+        if not LexicalIndex.is_whole(root / state):
             check_space(self.path)
             beside = root / "unfinished"
             shutil.rmtree(beside, ignore_errors=True)
             self._index_words(beside)
+            shutil.rmtree(root / state, ignore_errors=True)
             beside.rename(root / state)
         for other in root.iterdir():
             if other.name != state:
@@ -210,13 +211,18 @@ class Store:
     def _load_lexical(self, state: str) -> LexicalIndex:
         root = self.path / BM25
         finished = root / state
-        if not finished.is_dir():
-            others = [d for d in root.glob("*-*") if d.is_dir()]
-            if not others or self.count()[0] <= LEXICAL_IN_MEMORY:
-                return self._index_words(None)
-            finished = others[0]
         try:
+            if not finished.is_dir():
+                others = [d for d in root.glob("*-*") if d.is_dir()]
+                if not others or self.count()[0] <= LEXICAL_IN_MEMORY:
+                    return self._index_words(None)
+                finished = others[0]
             return LexicalIndex.load(finished)
+        except PermissionError as error:
+            raise StoreError(
+                f"The word index {finished} cannot be read. Check its permissions, or delete "
+                f"{root} and run `rag index rebuild`."
+            ) from error
         except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
             if self.catalog.state != state:  # a writer has just put a newer one in its place
                 return self._index_words(None)
