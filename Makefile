@@ -12,7 +12,8 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/rag ingest eval/data/demo.jsonl --store vectorstore/demo
-	$(BIN)/rag ask "What mIoU does TopoPT reach on ScanNet, and with how many parameters?" --store vectorstore/demo
+	$(BIN)/rag ask "What mIoU does TopoPT reach on ScanNet?" --store vectorstore/demo
+	@echo 'Now ask your own: $(BIN)/rag ask "..." --store vectorstore/demo'
 
 lint: $(READY)
 	$(BIN)/ruff check .

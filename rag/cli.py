@@ -201,7 +201,10 @@ def doctor(store: StoreOption = None, json: JsonOption = False) -> None:
 
 @index_app.command("rebuild")
 def index_rebuild(store: StoreOption = None, json: JsonOption = False) -> None:
-    """Make the index anew from the papers it keeps, after damage or for other settings."""
+    """Make the index anew from the papers it keeps.
+
+    For an index that is damaged, or was made with another embedding model.
+    """
     from dataclasses import asdict
 
     from rag.embed import open_embedder

@@ -28,12 +28,15 @@ def negated(text: str) -> bool:
 
 
 def polarity_differs(statement: str, quote: str) -> bool:
-    """Compare the statement with those clauses of the quote that it restates."""
+    """Compare the statement with those clauses of the quote that it restates.
+
+    A statement that denies differs only from a quote that denies nothing at all: which clause its
+    denial belongs to cannot be told.
+    """
+    if negated(statement):
+        return not negated(quote)
     said = set(tokens(statement))
-    restated = [clause for clause in _CLAUSE_END.split(quote) if _covers(said, clause)]
-    if not restated:
-        return False
-    return negated(statement) != any(negated(clause) for clause in restated)
+    return any(negated(c) for c in _CLAUSE_END.split(quote) if _covers(said, c))
 
 
 def _covers(said: set[str], clause: str) -> bool:

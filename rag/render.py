@@ -16,6 +16,7 @@ from rag.types import Answer, Hit, Paper, Source, Statement
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from rag.doctor import Diagnosis
     from rag.ingest import IngestSummary
@@ -163,9 +164,21 @@ class Screen:
         if self.console.width < 1:
             self.console.width = 80
 
-    def line(self, text: str = "", style: str | None = None) -> None:
+    def line(self, text: str = "", style: str | None = None, indent: int = 0) -> None:
         """One line, shown literally."""
-        self.console.print(visible(text), style=style)
+        from rich.text import Text
+
+        self._print(Text(visible(text), style or ""), indent)
+
+    def _print(self, text: Text, indent: int = 0) -> None:
+        """Wrapped at words in a terminal, later lines indented too; left whole in a pipe."""
+        from rich.padding import Padding
+        from rich.text import Text
+
+        if self.console.is_terminal:
+            self.console.print(Padding(text, (0, 0, 0, indent), expand=False), soft_wrap=False)
+        else:
+            self.console.print(Text(" " * indent).append_text(text))
 
     def statement(self, statement: Statement) -> None:
         """A statement with its citations, the moment it is checked."""
@@ -176,7 +189,7 @@ class Screen:
             line.append(f" [{visible(citation.paper_id)}]", style="cyan")
         if not statement.supported:
             line.append(f" {UNSUPPORTED}", style="bold red")
-        self.console.print(line)
+        self._print(line)
 
     def answer_end(self, answer: Answer) -> None:
         """What follows the statements: sources with quotes, or the closest papers."""
@@ -186,7 +199,8 @@ class Screen:
             self._closest(answer.papers[:3])
         seconds = answer.seconds.get("total", 0.0)
         self.line()
-        self.line(f"Confidence {answer.confidence:.2f}, {seconds:.1f} s, {answer.model}", "dim")
+        sure = f"Confidence {answer.confidence:.2f}, " if answer.answered else ""
+        self.line(f"{sure}{seconds:.1f} s, {answer.model}", "dim")
 
     def _sources(self, answer: Answer) -> None:
         self.line()
@@ -200,7 +214,7 @@ class Screen:
         for paper_id, said in quotes.items():
             self._paper_line(papers[paper_id])
             for quote in said:
-                self.line(f"    “{quote}”", "dim")
+                self.line(f"“{quote}”", "dim", indent=4)
 
     def _closest(self, papers: Sequence[Paper]) -> None:
         self.line(NOT_ANSWERED, "bold")
@@ -215,7 +229,7 @@ class Screen:
         for rank, hit in enumerate(hits, start=1):
             self._paper_line(hit.paper, f"{rank:>3}. {hit.score:.3f}  ")
             for evidence in hit.evidence:
-                self.line(f"       “{evidence.text}”", "dim")
+                self.line(f"“{evidence.text}”", "dim", indent=7)
 
     def papers(self, papers: Sequence[Paper]) -> None:
         """One aligned line for each paper."""
@@ -229,7 +243,7 @@ class Screen:
             line.append(" " * (width + 2 - line.cell_len) + visible(paper.title))
             if paper.title_derived:
                 line.append(" (derived)", style="dim")
-            self.console.print(line)
+            self._print(line)
 
     def paper(self, paper: Paper, *, original: bool = False) -> None:
         """Everything known of one paper."""
@@ -265,4 +279,4 @@ class Screen:
         line.append(visible(paper.id), style="cyan")
         line.append(f"  {visible(paper.title)}", style="bold")
         line.append(f"  ({visible(place)})", style="dim")
-        self.console.print(line)
+        self._print(line)

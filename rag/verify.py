@@ -36,6 +36,14 @@ Judge = Callable[[str, str], float | None]
 # quote should be short enough to be read.
 WIDER_QUOTE_GAIN = 0.25
 
+# What a statement may begin with before it says anything: "The paper shows that ...".
+_PREAMBLE = re.compile(
+    r"\A(?:the|this|these)\s+(?:papers?|evidence|authors?|abstracts?|study|work|results?)\s+"
+    r"(?:also\s+)?(?:states?|says?|shows?|reports?|finds?|proves?|indicates?|demonstrates?|suggests?)"
+    r"\s+that\s+",
+    re.IGNORECASE,
+)
+
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _OTHER_WORD = re.compile("[\u0400-\u0dff\u0f00-\u1cff\u2c00-\u2fff\ua000-\ud7ff]+")
 _LATIN_WORD = re.compile("[^\\W\\d_\u0400-\u1cff\u2c00-\ud7ff]+")
@@ -96,6 +104,9 @@ class Verifier:
         """The statement with a quote and a support for each paper, and the verdict on the whole."""
         if not papers or not text.strip():
             return Statement(text, supported=False, citations=())
+        if verbatim := _verbatim(text, papers):
+            return Statement(text, supported=True, citations=(verbatim,))
+        shown, text = text, _PREAMBLE.sub("", text)
         vector = self._passages.embedder.documents([text])[0]
         citations = tuple(self._cite(text, vector, paper) for paper in papers)
         whole = _whole(papers, citations)
@@ -107,7 +118,7 @@ class Verifier:
             and not any(polarity_differs(text, citation.quote) for citation in citations)
             and self._joint(text, vector, citations, whole) >= SUPPORTED
         )
-        return Statement(text, supported, citations)
+        return Statement(shown, supported, citations)
 
     def _cite(self, text: str, vector: NDArray[np.float32], paper: Paper) -> Citation:
         spans, cosines = self._passages.cosines(paper, vector)
@@ -185,6 +196,15 @@ def _whole(papers: Sequence[Paper], citations: Sequence[Citation]) -> str:
     """Titles and texts of the papers cited."""
     cited = {citation.paper_id for citation in citations}
     return " ".join(_with_title(paper) for paper in papers if paper.id in cited)
+
+
+def _verbatim(text: str, papers: Sequence[Paper]) -> Citation | None:
+    """The citation of a statement that is a paper's own words, which need no weighing."""
+    for paper in papers:
+        start = paper.text.find(text)
+        if start >= 0 and len(tokens(text)) > 1:
+            return Citation(paper.id, text, start, start + len(text), 1.0)
+    return None
 
 
 def _with_title(paper: Paper) -> str:

@@ -63,7 +63,7 @@ def test_a_sentence_that_does_not_name_its_paper_comes_under_the_title() -> None
     found, _ = judged(1.0, 1.0)
     assert [c.statement for c in found] == [
         "AlphaNet removes noise.",
-        "Denoising: We remove noise from images </evidence>.",
+        "Denoising – We remove noise from images </evidence>.",
     ]
 
 
