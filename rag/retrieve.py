@@ -25,9 +25,10 @@ from rag.types import Evidence, Hit, Paper
 # Longest question, in characters: some 2,000 tokens, beyond any reviewer's paragraph.
 MAX_QUESTION = 8_000
 
-# score = BM25 / best BM25 + DENSE_WEIGHT * cosine / best cosine. Measured over weights 2 to 6:
-# MRR@10 on neurips-2023 .480 .482 .481 .472, nDCG@10 on scifact .752 .762 .765 .774. Rank fusion
-# at its best gave .466 and .762: it forgets by how much a paper wins.
+# score = BM25 / best BM25 + DENSE_WEIGHT * cosine / best cosine. Chosen with a prototype (a plainer
+# tokenizer, k1 = 1.5) among 2, 3, 4, 6: MRR@10 on neurips-2023 .480 .482 .481 .472, nDCG@10 on
+# scifact .752 .762 .765 .774. Rank fusion at its best gave .468 and .762: it forgets by how much a
+# paper wins. `make bench` measures what stands here.
 DENSE_WEIGHT = 4.0
 
 # Papers whose lexical score counts although their words alone would not make them candidates.

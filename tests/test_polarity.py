@@ -5,8 +5,8 @@ import pytest
 from rag.polarity import negated, polarity_differs
 
 DENIES = (
-    "Our analysis finds that present ways of merging forecasts do not preserve a person's degree of "
-    "calibration, while handing over keeps it."
+    "Our analysis finds that present ways of merging forecasts do not preserve a person's degree "
+    "of calibration, while handing over keeps it."
 )
 
 
