@@ -132,7 +132,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the papers say to a question; `answered` is false when they do not say."""
+    """What the papers say to a question; `answered` is false when they do not say.
+
+    `retrieved` are all papers found for it, best first; `papers` those cited, or the closest.
+    """
 
     question: str
     answered: bool
@@ -143,3 +146,4 @@ class Answer:
     usage: Usage
     seconds: Mapping[str, float]
     notes: tuple[str, ...] = ()
+    retrieved: tuple[Hit, ...] = ()

@@ -12,7 +12,7 @@ import pytest
 from doubles.commands import RECORDS, Rag, Run, write
 from doubles.service import Service
 
-from rag import cli
+from rag.cli import entry
 
 # What could change an answer, a colour or an address.
 _PREFIXES = ("RAG_", "OPENAI_", "HF_")
@@ -56,7 +56,7 @@ def rag(
         monkeypatch.setattr(sys, "argv", ["rag", *map(str, arguments)])
         piped = io.TextIOWrapper(io.BytesIO(stdin)) if stdin is not None else None
         monkeypatch.setattr(sys, "stdin", piped)
-        code = cli._run()
+        code = entry.run()
         shown = capsys.readouterr()
         assert "Traceback" not in shown.out + shown.err
         assert "Internal error" not in shown.err

@@ -10,7 +10,7 @@ import pytest
 from doubles.commands import BETA, FACT, QUESTION, RECORDS, Rag, failed, reply, write
 from doubles.service import Service
 
-from rag import cli
+from rag.cli import entry
 from rag.store.directory import writer_lock
 
 
@@ -293,8 +293,8 @@ def test_an_unforeseen_error_leaves_its_traceback_in_a_file(
     def burst() -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr(cli, "app", lambda **_: burst())
-    assert cli._run() == 1
+    monkeypatch.setattr(entry, "app", lambda **_: burst())
+    assert entry.run() == 1
     shown = capsys.readouterr()
     assert shown.out == ""
     said = re.fullmatch(

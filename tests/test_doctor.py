@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rag import cli, doctor
+from rag import doctor
+from rag.cli import entry
 from rag.config import Settings, load_settings
 from rag.doctor import Check, diagnose
 from rag.errors import ModelError
@@ -128,7 +129,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     for name, value in ENDPOINTS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "argv", ["rag", "doctor", *arguments])
-    return cli._run()
+    return entry.run()
 
 
 def test_the_command_prints_json(

@@ -25,8 +25,8 @@ def spawn(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['rag', '--help']\n"
-        "from rag import cli\n"
-        "assert cli._run() == 0\n"
+        "from rag.cli import entry\n"
+        "assert entry.run() == 0\n"
         "heavy = 'torch chromadb openai sentence_transformers onnxruntime tiktoken numpy httpx'\n"
         "sys.exit(','.join(m for m in heavy.split() if m in sys.modules) or 0)"
     )
