@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from eval.cli import app as eval_app
 from rag import __version__
 from rag.cli import papers, questions
 
@@ -38,3 +39,4 @@ app.command()(papers.show)
 app.command()(papers.doctor)
 app.add_typer(index_app, name="index")
 index_app.command()(papers.rebuild)
+app.add_typer(eval_app, name="eval")

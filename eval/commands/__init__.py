@@ -1,0 +1,1 @@
+"""The commands of `rag eval`, one file each."""

@@ -1,0 +1,8 @@
+"""`rag eval attribution`."""
+
+from __future__ import annotations
+
+
+def attribution() -> None:
+    """To be written."""
+    raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Many items through one worker: resumable, counted, within a budget."""
