@@ -249,7 +249,7 @@ class Answerer:
             usage=trace.usage,
             seconds={k: round(trace.seconds.get(k, 0.0), 3) for k in STAGES},
             notes=(*self._model.degraded, *trace.notes),
-            retrieved=retrieval.hits,
+            retrieved=retrieval.ranking,
         )
 
 

@@ -42,6 +42,9 @@ PAPER_WEIGHT = 2.0
 # Sentences rated below this share of the best one only distract.
 RATING_FLOOR = 0.75
 
+# Papers of the ranking that are kept on record, as nDCG@10 and the like want them.
+RECORDED = 10
+
 # Where the best of some scores is 0, dividing by this leaves them 0.
 _LEAST = 1e-9
 
@@ -60,11 +63,15 @@ class RatedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Papers best first, with their sentences best first across papers."""
+    """Papers best first, with their sentences best first across papers.
+
+    `ranking` goes on where `hits` ends, without evidence, to `RECORDED` papers.
+    """
 
     query: str
     hits: tuple[Hit, ...]
     sentences: tuple[RatedSentence, ...]
+    ranking: tuple[Hit, ...] = ()
 
 
 class Retriever:
@@ -87,7 +94,8 @@ class Retriever:
         query = checked(query)
         vector = self._embedder.queries([query])[0]
         most = papers or self._settings.papers
-        ranked = self._fuse(query, vector, most)[:most]
+        fused = self._fuse(query, vector, max(most, RECORDED))
+        ranked, further = fused[:most], fused[most:RECORDED]
         found = [self._store.paper(paper_id) for paper_id, *_ in ranked]
         scores = {paper_id: score for paper_id, score, *_ in ranked}
         sentences = self._rate(query, vector, found, scores)
@@ -95,7 +103,11 @@ class Retriever:
             Hit(paper, score, dense, lexical, _best(sentences, paper))
             for paper, (_, score, dense, lexical) in zip(found, ranked, strict=True)
         )
-        return Retrieval(query, hits, sentences)
+        rest = tuple(
+            Hit(self._store.paper(paper_id), score, dense, lexical)
+            for paper_id, score, dense, lexical in further
+        )
+        return Retrieval(query, hits, sentences, (*hits, *rest))
 
     def rankings(self, queries: Mapping[str, str], papers: int) -> dict[str, Run]:
         """Runs of the hybrid and of each ranking alone: query -> paper -> score."""

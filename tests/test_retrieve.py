@@ -72,6 +72,15 @@ def test_papers_come_best_first_with_ranks_and_their_best_sentences(tmp_path: Pa
     assert found.sentences[0].rating == 1.0
 
 
+def test_the_ranking_goes_on_where_the_hits_end(tmp_path: Path) -> None:
+    texts = {f"p{n:03}": f"A graph number {n} is here." for n in range(30)}
+    found = retriever(tmp_path, texts, papers=3).retrieve("graph")
+    assert found.ranking[:3] == found.hits
+    assert [hit.paper.id for hit in found.ranking] == [f"p{n:03}" for n in range(10)]
+    assert all(hit.evidence for hit in found.hits)
+    assert not any(hit.evidence for hit in found.ranking[3:])
+
+
 def test_evidence_quotes_the_papers_text(tmp_path: Path) -> None:
     found = retriever(tmp_path).retrieve("graph image protein")
     assert len(found.sentences) == 9
