@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag import prompts
+from rag.asking import Asked, Interpreter
 from rag.chat_model import ChatModel, Message, Reply
+from rag.checking import DraftChecker
 from rag.config import Settings
 from rag.errors import EndpointError
 from rag.evidence import EvidenceSet, select
+from rag.followup import Turn
 from rag.lexical import tokens
 from rag.listing import CANDIDATES, asks_for_list, candidates
 from rag.polarity import negated
-from rag.retrieve import MAX_QUESTION, Retrieval, Retriever, checked
-from rag.statements import Draft, StatementStream, schema
-from rag.tokens import fit as count_fitting
-from rag.types import Answer, Paper, Statement, Usage
-from rag.verify import Verifier, non_latin
+from rag.retrieve import Retrieval, Retriever, checked
+from rag.statements import StatementStream, schema
+from rag.types import Answer, Statement, Usage
+from rag.verify import Verifier
+
+__all__ = ["ANSWERABLE", "STAGES", "Answerer", "StatementCallback", "TextCallback", "Turn"]
 
 # Below this P(Yes) to "does the evidence state the answer?" the papers do not answer. On the
 # development questions (59 answerable, 8 not) P(Yes) tells the two apart with AUROC .99.
@@ -28,21 +32,11 @@ ANSWERABLE = 0.42
 
 MOST_STATEMENTS = 3
 
-# Tokens of earlier turns that a follow-up is read with.
-HISTORY_TOKENS = 800
-
-# Content words below which a sentence states nothing that could be checked.
-FEWEST_WORDS = 3
+# Longest translation of a statement, in tokens.
+LONGEST_TRANSLATION = 240
 
 StatementCallback = Callable[[Statement], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """An earlier question of the conversation and its answer."""
-
-    question: str
-    answer: str
+TextCallback = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -50,6 +44,8 @@ class _Trace:
     """One answer in the making: its statements, and what they cost."""
 
     on_statement: StatementCallback | None = None
+    on_writing: TextCallback | None = None
+    language: str | None = None
     statements: list[Statement] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -72,14 +68,14 @@ class _Trace:
         if any(_repeats(statement, known) for known in self.statements):
             return
         self.statements.append(statement)
-        if statement.supported and self.on_statement:
+        if statement.supported and self.on_statement and self.language is None:
             self.on_statement(statement)
 
     def finish(self) -> None:
         """Pass on what was held back, where the question is answered at all."""
         if self.on_statement and any(s.supported for s in self.statements):
             for statement in self.statements:
-                if not statement.supported:
+                if not statement.supported or self.language is not None:
                     self.on_statement(statement)
 
 
@@ -91,16 +87,26 @@ class Answerer:
     ) -> None:
         self._retriever = retriever
         self._verifier = verifier
+        self._checker = DraftChecker(verifier)
         self._model = model
         self._settings = settings
+        self._interpreter = Interpreter(model, retriever.paper, settings)
 
-    def answer(
+    def answer(  # noqa: PLR0913 - what is asked, and who wants to hear of what
         self,
         question: str,
         history: Sequence[Turn] = (),
         on_statement: StatementCallback | None = None,
+        *,
+        among: Collection[str] | None = None,
+        on_question: TextCallback | None = None,
+        on_writing: TextCallback | None = None,
     ) -> Answer:
         """Answer from the store's papers; `on_statement` gets each statement once it is checked.
+
+        Only papers `among` these IDs are found, where they are given. `on_question` is told the
+        question as it was understood, where that differs; `on_writing` the statement that is being
+        written, as far as it goes: not checked yet, and not to be taken for a fact.
 
         Raises:
             UsageError: the question is empty or too long.
@@ -108,16 +114,32 @@ class Answerer:
         """
         started = time.perf_counter()
         question = checked(question)
-        trace = _Trace(on_statement)
-        asked = self._standalone(question, history, trace)
-        query = self._english(asked, trace)
-        wants_list = asks_for_list(query)
+        trace = _Trace(on_statement, on_writing)
+        with trace.timed("generate"):
+            asked = self._interpreter.read(question, history)
+        trace.usage += asked.usage
+        trace.language = asked.language
+        understood = asked.shown if asked.shown != question else ""
+        if understood and on_question:
+            on_question(understood)
+        wants_list = asks_for_list(asked.text)
         with trace.timed("retrieve"):
-            retrieval = self._retriever.retrieve(query, CANDIDATES if wants_list else None)
-        likely = (self._list if wants_list else self._explain)(asked, retrieval, trace)
+            retrieval = self._retrieve(asked, CANDIDATES if wants_list else None, among)
+        likely = (self._list if wants_list else self._explain)(asked.text, retrieval, trace)
+        self._translate(asked, question, trace)
         trace.finish()
         trace.seconds["total"] = time.perf_counter() - started
-        return self._result(question, likely, retrieval, trace)
+        return self._result(question, understood, likely, retrieval, trace)
+
+    def _retrieve(
+        self, asked: Asked, papers: int | None, among: Collection[str] | None
+    ) -> Retrieval:
+        """The papers that the question may be answered from, those it names first."""
+        if asked.among:
+            pointed = {paper.paper_id for paper in asked.among}
+            among = pointed if among is None else pointed & set(among)
+        named = [p.paper_id for p in asked.named if self._retriever.paper(p.paper_id)]
+        return self._retriever.retrieve(asked.text, papers, among=among, named=named)
 
     def _list(self, question: str, retrieval: Retrieval, trace: _Trace) -> float:
         """A statement for each paper that fits; returns how likely the best one does."""
@@ -173,9 +195,11 @@ class Answerer:
             start = time.perf_counter()
             for draft in stream.feed(piece):
                 with trace.timed("verify"):
-                    statement = self._check(draft, evidence, trace)
+                    statement = self._checker.check(draft, evidence, trace.notes)
                 if statement is not None:
                     trace.state(statement)
+            if trace.on_writing:
+                trace.on_writing(stream.writing)
             checking += time.perf_counter() - start
 
         with trace.timed("generate"):
@@ -192,47 +216,32 @@ class Answerer:
         if reply.truncated:
             trace.notes.append("The model's reply broke off; a last statement may be missing.")
 
-    def _check(self, draft: Draft, evidence: EvidenceSet, trace: _Trace) -> Statement | None:
-        """Verify a draft; one that fails gives way to the quote nearest to it, word for word."""
-        if draft.unknown:
-            cited = ", ".join(draft.unknown)
-            trace.notes.append(f'The model cited {cited}, which it was not given: "{draft.text}"')
-        statement = self._verifier.check(draft.text, _papers(draft, evidence))
-        if statement.supported or not statement.citations:
-            return statement
-        if len(tokens(draft.text)) < FEWEST_WORDS:
-            trace.notes.append(f'Left out, since it says nothing: "{draft.text}"')
-            return None
-        nearest = max(statement.citations, key=lambda citation: citation.support)
-        trace.notes.append(
-            f"Not supported by {nearest.paper_id}, whose own words are shown instead: "
-            f'"{draft.text}"'
-        )
-        paper = next(p for p in _papers(draft, evidence) if p.id == nearest.paper_id)
-        return self._verifier.check(nearest.quote, [paper])
+    def _translate(self, asked: Asked, question: str, trace: _Trace) -> None:
+        """Put the statements into the language of the question, where they then say the same."""
+        if asked.language is None:
+            return
+        for place, statement in enumerate(trace.statements):
+            if not statement.supported:
+                continue
+            with trace.timed("generate"):
+                prompt = prompts.render(
+                    "answer_in", language=asked.language, question=question, text=statement.text
+                )
+                message = {"role": "user", "content": prompt}
+                reply = self._model.complete([message], max_tokens=LONGEST_TRANSLATION)
+            trace.usage += reply.usage
+            with trace.timed("verify"):
+                translated = None
+                if not reply.truncated:
+                    translated = self._verifier.translated(statement, " ".join(reply.text.split()))
+            if translated is not None:
+                trace.statements[place] = translated
+            else:
+                trace.notes.append(f'No sound translation was found for: "{statement.text}"')
 
-    def _standalone(self, question: str, history: Sequence[Turn], trace: _Trace) -> str:
-        if not history:
-            return question
-        with trace.timed("generate"):
-            prompt = prompts.render("rewrite", history=_recent(history), question=question)
-            return self._one_line(prompt, trace) or question
-
-    def _english(self, question: str, trace: _Trace) -> str:
-        """The question for the retriever, whose models read English."""
-        if not non_latin(question):
-            return question
-        with trace.timed("generate"):
-            prompt = prompts.render("translate", question=question)
-            return self._one_line(prompt, trace) or question
-
-    def _one_line(self, prompt: str, trace: _Trace) -> str:
-        reply = self._model.complete([{"role": "user", "content": prompt}], max_tokens=160)
-        trace.usage += reply.usage
-        line = " ".join(reply.text.split())[:MAX_QUESTION]
-        return line if any(c.isalnum() for c in line) else ""
-
-    def _result(self, question: str, likely: float, retrieval: Retrieval, trace: _Trace) -> Answer:
+    def _result(
+        self, question: str, asked: str, likely: float, retrieval: Retrieval, trace: _Trace
+    ) -> Answer:
         statements = trace.statements
         answered = any(statement.supported for statement in statements)
         shown = tuple(statements) if answered else ()
@@ -250,17 +259,11 @@ class Answerer:
             seconds={k: round(trace.seconds.get(k, 0.0), 3) for k in STAGES},
             notes=(*self._model.degraded, *trace.notes),
             retrieved=retrieval.ranking,
+            asked=asked,
         )
 
 
 STAGES = ("retrieve", "generate", "verify", "total")
-
-
-def _recent(history: Sequence[Turn]) -> list[Turn]:
-    """The latest turns that fit `HISTORY_TOKENS`, in order."""
-    latest = list(reversed(history))
-    kept = count_fitting([f"{turn.question} {turn.answer}" for turn in latest], HISTORY_TOKENS)
-    return latest[:kept][::-1]
 
 
 def _repeats(statement: Statement, known: Statement) -> bool:
@@ -290,8 +293,3 @@ def _no_statements(name: str, reply: Reply) -> str:
         f"{name} did not reply in the JSON that it was asked for. Choose a model or an endpoint "
         "that supports JSON schemas (RAG_LLM_MODEL, RAG_LLM_BASE_URL), or the bundled model."
     )
-
-
-def _papers(draft: Draft, evidence: EvidenceSet) -> list[Paper]:
-    papers = [evidence.paper(number) for number in draft.evidence]
-    return list({paper.id: paper for paper in papers if paper}.values())

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +126,13 @@ class LexicalIndex:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def rank(self, query: str, k: int) -> list[tuple[str, float]]:
-        """The `k` best papers that share a word with `query`, best first, ties by ID."""
+    def rank(
+        self, query: str, k: int, among: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """The `k` best papers that share a word with `query`, best first, ties by ID.
+
+        Only papers `among` these IDs count, where they are given.
+        """
         if self._index is None:
             return []
         vocabulary = self._index.vocab_dict
@@ -135,6 +140,8 @@ class LexicalIndex:
         if not known:
             return []
         scores = self._index.get_scores_from_ids(known)
+        if among is not None:
+            scores = np.where([paper_id in among for paper_id in self._ids], scores, 0.0)
         # IDs ascend, so a stable sort leaves equal scores in the order of their IDs.
         order = np.argsort(-scores, kind="stable")[:k]
         return [(self._ids[i], float(scores[i])) for i in order if scores[i] > 0]

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rag.highlight import quotes, supporting
 from rag.text import visible
 from rag.types import Answer, Hit, Paper, Source, Statement
 
@@ -148,7 +149,8 @@ def statement_text(statement: Statement) -> str:
 class Screen:
     """Prints results for a person: coloured in a terminal, plain in a pipe."""
 
-    def __init__(self, *, stderr: bool = False) -> None:
+    def __init__(self, *, stderr: bool = False, plain: bool = False) -> None:
+        """On standard output or error; with `plain` no escape code, not even in a terminal."""
         from rich.console import Console
 
         self.console: Console = Console(
@@ -157,6 +159,7 @@ class Screen:
             highlight=False,
             emoji=False,
             soft_wrap=True,
+            force_terminal=False if plain else None,
             # Rich's own NO_COLOR leaves bold and dim; https://no-color.org means none at all.
             color_system=None if os.environ.get("NO_COLOR") else "auto",
         )
@@ -193,28 +196,39 @@ class Screen:
 
     def answer_end(self, answer: Answer) -> None:
         """What follows the statements: sources with quotes, or the closest papers."""
-        if answer.answered:
-            self._sources(answer)
-        else:
-            self._closest(answer.papers[:3])
+        self.sources(answer)
         seconds = answer.seconds.get("total", 0.0)
         self.line()
         sure = f"Confidence {answer.confidence:.2f}, " if answer.answered else ""
         self.line(f"{sure}{seconds:.1f} s, {answer.model}", "dim")
 
-    def _sources(self, answer: Answer) -> None:
+    def sources(self, answer: Answer) -> None:
+        """The papers cited with the quotes that the answer rests on, or the closest papers."""
+        if not answer.answered:
+            self._closest(answer.papers[:3])
+            return
         self.line()
         self.line("Sources", "bold")
-        # Each quote once, in the order of the statements.
-        quotes: dict[str, dict[str, None]] = {}
-        for statement in answer.statements:
-            for citation in statement.citations:
-                quotes.setdefault(citation.paper_id, {})[citation.quote] = None
         papers = {paper.id: paper for paper in answer.papers}
-        for paper_id, said in quotes.items():
-            self._paper_line(papers[paper_id])
-            for quote in said:
-                self.line(f"“{quote}”", "dim", indent=4)
+        for paper_id, said in quotes(answer).items():
+            if paper_id in papers:
+                self.paper_line(papers[paper_id])
+            for quote, statements in said.items():
+                self.quote(quote, statements)
+
+    def quote(self, quote: str, statements: Sequence[str]) -> None:
+        """A quoted sentence, the words that support the statements standing out."""
+        from rich.text import Text
+
+        text = Text("“", "dim")
+        done = 0
+        shown = visible(quote)
+        for span in supporting(shown, statements):
+            text.append(shown[done : span.start], style="dim")
+            text.append(shown[span.start : span.end], style="bold")
+            done = span.end
+        text.append(f"{shown[done:]}”", style="dim")
+        self._print(text, indent=4)
 
     def _closest(self, papers: Sequence[Paper]) -> None:
         self.line(NOT_ANSWERED, "bold")
@@ -222,12 +236,12 @@ class Screen:
             self.line()
             self.line("Closest papers", "bold")
         for paper in papers:
-            self._paper_line(paper)
+            self.paper_line(paper)
 
     def hits(self, hits: Sequence[Hit]) -> None:
         """Search results, best first."""
         for rank, hit in enumerate(hits, start=1):
-            self._paper_line(hit.paper, f"{rank:>3}. {hit.score:.3f}  ")
+            self.paper_line(hit.paper, f"{rank:>3}. {hit.score:.3f}  ")
             for evidence in hit.evidence:
                 self.line(f"“{evidence.text}”", "dim", indent=7)
 
@@ -271,7 +285,8 @@ class Screen:
             else "Nothing leaves this machine."
         )
 
-    def _paper_line(self, paper: Paper, before: str = "  ") -> None:
+    def paper_line(self, paper: Paper, before: str = "  ") -> None:
+        """ID, title, and where the paper was read."""
         from rich.text import Text
 
         place = ", ".join(f"{s.file}:{s.position}" for s in paper.sources)

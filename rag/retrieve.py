@@ -7,7 +7,7 @@ go by paper ID. Then the sentences of the best papers are ranked for the languag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -48,6 +48,9 @@ RECORDED = 10
 # Where the best of some scores is 0, dividing by this leaves them 0.
 _LEAST = 1e-9
 
+# (ID, fused score, dense rank, lexical rank)
+Ranked = tuple[str, float, int | None, int | None]
+
 # query ID -> paper ID -> score, higher is better.
 Run = dict[str, dict[str, float]]
 
@@ -85,8 +88,18 @@ class Retriever:
         self._passages = passages
         self._settings = settings
 
-    def retrieve(self, query: str, papers: int | None = None) -> Retrieval:
+    def retrieve(
+        self,
+        query: str,
+        papers: int | None = None,
+        *,
+        among: Collection[str] | None = None,
+        named: Sequence[str] = (),
+    ) -> Retrieval:
         """The `papers` best papers for `query` (default: the setting), and their sentences.
+
+        Only papers `among` these IDs are found, where they are given. Papers `named` by ID come
+        first, scored as the best, where the store and `among` have them.
 
         Raises:
             UsageError: the query is empty or too long.
@@ -94,7 +107,8 @@ class Retriever:
         query = checked(query)
         vector = self._embedder.queries([query])[0]
         most = papers or self._settings.papers
-        fused = self._fuse(query, vector, max(most, RECORDED))
+        fused = self._fuse(query, vector, max(most, RECORDED), among)
+        fused = _with_named(fused, [i for i in named if among is None or i in among])
         ranked, further = fused[:most], fused[most:RECORDED]
         found = [self._store.paper(paper_id) for paper_id, *_ in ranked]
         scores = {paper_id: score for paper_id, score, *_ in ranked}
@@ -120,13 +134,21 @@ class Retriever:
             runs["dense"][query_id] = dict(self._store.nearest(vector, papers))
         return runs
 
+    def paper(self, paper_id: str) -> Paper | None:
+        """The paper of exactly this ID, if the store has one."""
+        return self._store.catalog.by_id(paper_id)
+
     def _fuse(
-        self, query: str, vector: NDArray[np.float32], papers: int
-    ) -> list[tuple[str, float, int | None, int | None]]:
-        """(ID, fused score, dense rank, lexical rank), best first; `papers` of them are wanted."""
+        self,
+        query: str,
+        vector: NDArray[np.float32],
+        papers: int,
+        among: Collection[str] | None = None,
+    ) -> list[Ranked]:
+        """Best first; `papers` of them are wanted."""
         depth = max(self._settings.candidates, papers)
-        dense = dict(self._store.nearest(vector, depth))
-        lexical = dict(self._store.lexical().rank(query, LEXICAL_DEPTH))
+        dense = dict(self._store.nearest(vector, depth, among))
+        lexical = dict(self._store.lexical().rank(query, LEXICAL_DEPTH, among))
         candidates = set(dense) | set(list(lexical)[:depth])
         cosines = {p: dense[p] if p in dense else self._cosine(p, vector) for p in candidates}
         fused = fuse(cosines, lexical)
@@ -207,6 +229,14 @@ def fuse(cosines: Mapping[str, float], lexical: Mapping[str, float]) -> list[tup
         for paper_id, cosine in cosines.items()
     }
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _with_named(fused: Sequence[Ranked], named: Sequence[str]) -> list[Ranked]:
+    """The papers `named` first, with the best score, in their order; then the others."""
+    top = fused[0][1] if fused else 1.0
+    ranks = {row[0]: row for row in fused}
+    first = [(i, top, *ranks.get(i, (i, 0.0, None, None))[2:]) for i in dict.fromkeys(named)]
+    return [*first, *(row for row in fused if row[0] not in named)]
 
 
 def _best(sentences: Sequence[RatedSentence], paper: Paper, most: int = 2) -> tuple[Evidence, ...]:

@@ -12,6 +12,12 @@ from rag.text import visible
 
 _START = re.compile(r'"statements"\s*:\s*\[|\A\s*(?:```(?:json)?\s*)?\[')
 _EMPTY = re.compile(rf"(?:{_START.pattern})\s*\]")
+# The text of a statement, as far as it is written; half an escape at its end is left out.
+_UNFINISHED = re.compile(r'"text"\s*:\s*"(?P<text>(?:[^"\\]|\\.)*)')
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_ESCAPED = {'"': '"', "\\": "\\", "/": "/"}
+# Characters of it that are looked at.
+_LONGEST_SHOWN = 4_000
 # In text whose runs of blanks are single. More digits than these are no sentence's number.
 _REFERENCE = re.compile(r" ?\[ ?\d{1,6}(?: ?[,;–-] ?\d{1,6})* ?\]")
 
@@ -72,6 +78,16 @@ class StatementStream:
         """Whether the reply so far holds a statement, or an empty list of them."""
         whole = self._buffer + "".join(self._waiting)
         return self._found or _EMPTY.search(whole) is not None
+
+    @property
+    def writing(self) -> str:
+        """The text of the statement that is not complete yet, as far as it goes."""
+        tail = self._buffer[self._position or 0 :] + "".join(self._waiting)
+        found = _UNFINISHED.search(tail[:_LONGEST_SHOWN])
+        if found is None:
+            return ""
+        text = _ESCAPE.sub(lambda m: _ESCAPED.get(m[1], " "), found["text"])
+        return " ".join(visible(text).split())
 
     def feed(self, piece: str) -> list[Draft]:
         """Statements completed by `piece`."""

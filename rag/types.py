@@ -135,6 +135,7 @@ class Answer:
     """What the papers say to a question; `answered` is false when they do not say.
 
     `retrieved` are all papers found for it, best first; `papers` those cited, or the closest.
+    `asked` is the question as it was understood, where that differs (a follow-up, a translation).
     """
 
     question: str
@@ -147,3 +148,4 @@ class Answer:
     seconds: Mapping[str, float]
     notes: tuple[str, ...] = ()
     retrieved: tuple[Hit, ...] = ()
+    asked: str = ""

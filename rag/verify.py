@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.facts import missing, numbers
+from rag.facts import holds_name, missing, name_key, names, numbers
 from rag.lexical import tokens
 from rag.passages import Passages
 from rag.polarity import negated, polarity_differs
 from rag.scripts import UNSPACED
+from rag.text import visible
 from rag.types import Citation, Paper, Statement
 
 # A statement below is not shown as fact.
@@ -47,6 +48,9 @@ _PREAMBLE = re.compile(
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _OTHER_WORD = re.compile("[\u0400-\u0dff\u0f00-\u1cff\u2c00-\u2fff\ua000-\ud7ff]+")
 _LATIN_WORD = re.compile("[^\\W\\d_\u0400-\u1cff\u2c00-\ud7ff]+")
+
+_NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 # Logistic regression on 1,701 claims (attributionbench-dev and scifact-train), fitted by
 # eval/fit_verifier.py; in 5-fold cross-validation AUROC .83, balanced accuracy .80 and .68.
@@ -120,6 +124,22 @@ class Verifier:
         )
         return Statement(shown, supported, citations)
 
+    def translated(self, statement: Statement, text: str) -> Statement | None:
+        """A supported statement in other words of another language; None if they say another thing.
+
+        They must keep its figures and add no number or name, and the judge must find them in it.
+        """
+        text = _with_points(" ".join(visible(text).split()).strip('"“”'), statement.text)
+        said = " ".join([statement.text, *(citation.quote for citation in statement.citations)])
+        figures = _FIGURE.findall(statement.text)
+        if not text or any(figure not in text for figure in figures) or missing(text, said):
+            return None
+        if not all(holds_name(text, name_key(word)) for word in _spelled_names(statement.text)):
+            return None
+        if self._ask(text, statement.text, 1.0) < SUPPORTED:
+            return None
+        return replace(statement, text=text)
+
     def _cite(self, text: str, vector: NDArray[np.float32], paper: Paper) -> Citation:
         spans, cosines = self._passages.cosines(paper, vector)
         chosen = choose_quote(text, [paper.text[s.start : s.end] for s in spans], cosines)
@@ -147,6 +167,20 @@ class Verifier:
     def _ask(self, text: str, source: str, otherwise: float) -> float:
         verdict = self._judge(text, source) if self._judge else None
         return otherwise if verdict is None else verdict
+
+
+def _spelled_names(text: str) -> list[str]:
+    """Names that every language spells alike (TopoPT, mAP50), other than acronyms (LLMs)."""
+    words = (word.removesuffix("s") for word in _NAME.findall(text))
+    return [word for word in words if names(word) and any(c.islower() for c in word)]
+
+
+def _with_points(text: str, source: str) -> str:
+    """Decimal commas as the points that the source has: "76,6 %" -> "76.6 %"."""
+    for figure in _FIGURE.findall(source):
+        if "." in figure and figure not in text:
+            text = text.replace(figure.replace(".", ","), figure)
+    return text
 
 
 def foreign(statement: str, source: str) -> bool:

@@ -58,9 +58,14 @@ def make(retriever: tuple[Retriever, Passages]) -> Make:
     ) -> tuple[Answerer, QueueChat]:
         chat = QueueChat(deque(replies), deque(yes), **options)
         search, passages = retriever
-        return Answerer(search, Verifier(passages), chat, Settings()), chat
+        verifier = Verifier(passages, lambda claim, source: _judged(chat, claim, source))
+        return Answerer(search, verifier, chat, Settings()), chat
 
     return build
+
+
+def _judged(chat: QueueChat, claim: str, source: str) -> float | None:
+    return chat.yes_probability([{"role": "user", "content": f"{claim} {source}"}])[0]
 
 
 def reply(*statements: tuple[str, list[Any]]) -> str:
@@ -224,26 +229,98 @@ def test_what_the_endpoint_does_not_support_is_said(make: Make) -> None:
 
 def test_a_follow_up_is_asked_on_its_own_feet(make: Make) -> None:
     answerer, chat = make(QUESTION, reply((FACT, [1])))
-    answer = answerer.answer("By how much?", [Turn("What does AlphaNet do?", "It lowers noise.")])
-    assert answer.question == "By how much?"
-    assert "User: What does AlphaNet do?\nAssistant: It lowers noise." in chat.asked[0].text
+    told: list[str] = []
+    answer = answerer.answer(
+        "By how much does it?",
+        [Turn("What does AlphaNet do to graph noise?", "It lowers it.")],
+        on_question=told.append,
+    )
+    assert answer.question == "By how much does it?"
+    assert (answer.asked, told) == (QUESTION, [QUESTION])
+    said = "User: What does AlphaNet do to graph noise?\nAssistant: It lowers it."
+    assert said in chat.asked[0].text
     assert f"Question: {QUESTION}" in chat.asked[1].text
     assert answer.usage == Usage(30, 6)
 
 
-@pytest.mark.parametrize("rewritten", ["", " \n", "..."])
-def test_an_empty_rewriting_leaves_the_question_as_it_is(make: Make, rewritten: str) -> None:
+def test_a_question_that_stands_on_its_own_is_asked_as_it_is(make: Make) -> None:
+    answerer, chat = make(yes=[0.0])
+    answer = answerer.answer(QUESTION, [Turn("What?", "That.")])
+    assert answer.asked == ""
+    assert len(chat.asked) == 1
+    assert f"Question: {QUESTION}" in chat.asked[0].text
+
+
+@pytest.mark.parametrize("rewritten", ["", " \n", "...", "It is 12.5%.", "What does DeltaNet do?"])
+def test_a_rewriting_that_cannot_be_used_leaves_both_questions(make: Make, rewritten: str) -> None:
     answerer, chat = make(rewritten, yes=[0.0])
-    answerer.answer(QUESTION, [Turn("What?", "That.")])
-    assert f"Question: {QUESTION}" in chat.asked[1].text
+    answerer.answer("How much is it?", [Turn("What does AlphaNet do?", "It lowers noise.")])
+    both = "Question: How much is it? (This follows on from: What does AlphaNet do?)"
+    assert both in chat.asked[1].text
 
 
-def test_a_question_in_another_script_is_translated_for_the_search_only(make: Make) -> None:
-    answerer, chat = make("How much graph noise does AlphaNet remove?", yes=[0.0])
+def test_a_question_in_another_language_is_answered_in_it(make: Make) -> None:
+    english, question = "How much graph noise does AlphaNet remove?", "AlphaNet把图噪声降低多少？"
+    translated = "AlphaNet在ImageNet上把图噪声降低了12.5%。"
+    answerer, chat = make(english, reply((FACT, [1])), translated, yes=[0.9, 0.8])
+    given: list[Statement] = []
+    answer = answerer.answer(question, on_statement=given.append)
+    assert question in chat.asked[0].text
+    assert f"Question: {english}" in chat.asked[1].text
+    assert "into Chinese" in chat.asked[3].text
+    assert FACT in chat.asked[4].text
+    assert [s.text for s in given] == [s.text for s in answer.statements] == [translated]
+    assert answer.statements[0].citations[0].quote == FACT
+    assert (answer.asked, answer.notes) == (english, ())
+
+
+@pytest.mark.parametrize(
+    ("translated", "likely"),
+    [
+        ("AlphaNet在ImageNet上把图噪声降低了21.5%。", 1.0),  # another number
+        ("AlphaNet把图噪声降低了12.5%。", 1.0),  # a name is lost
+        ("AlphaNet在ImageNet和COCO2017上把图噪声降低了12.5%。", 1.0),  # a name is new
+        ("AlphaNet在ImageNet上把图噪声降低了12.5%。", 0.2),  # not the same, says the judge
+        ("", 1.0),
+    ],
+)
+def test_a_translation_that_says_another_thing_gives_way_to_the_english(
+    make: Make, translated: str, likely: float
+) -> None:
+    answerer, _ = make("How much noise?", reply((FACT, [1])), translated, yes=[0.9, likely])
     answer = answerer.answer("图噪声降低多少？")
-    assert "图噪声降低多少？" in chat.asked[0].text
-    assert "Question: 图噪声降低多少？" in chat.asked[1].text
-    assert answer.papers[0].id == "alpha"
+    assert [(s.text, s.supported) for s in answer.statements] == [(FACT, True)]
+    assert answer.notes == (f'No sound translation was found for: "{FACT}"',)
+
+
+def test_what_is_written_is_told_before_it_is_checked(make: Make) -> None:
+    answerer, _ = make(reply((FACT, [1])), piece=9)
+    told: list[str] = []
+    answerer.answer(QUESTION, on_writing=told.append)
+    begun = [text for text in told if text]
+    assert begun == sorted(begun, key=len)
+    assert all(FACT.startswith(text) for text in begun)
+    assert FACT[:20] in {text[:20] for text in begun}
+
+
+def test_only_papers_among_some_are_answered_from(make: Make) -> None:
+    answerer, _ = make(yes=[0.0])
+    answer = answerer.answer(QUESTION, among={"beta", "gamma"})
+    assert {paper.id for paper in answer.papers} == {"beta", "gamma"}
+
+
+def test_a_statement_that_cites_the_wrong_paper_is_given_the_right_one(make: Make) -> None:
+    asked = "graph noise protein"
+    other = number_of(shown(make, asked), "BetaNet folds a protein in 7 seconds.")
+    said = "On ImageNet, AlphaNet lowers the graph noise by 12.5%."
+    answerer, _ = make(reply((said, [other])))
+    (statement,) = answerer.answer(asked).statements
+    assert statement.text == said
+    assert (statement.supported, cited_by(statement)) == (True, ["alpha"])
+
+
+def cited_by(statement: Statement) -> list[str]:
+    return [citation.paper_id for citation in statement.citations]
 
 
 @pytest.mark.parametrize("question", ["", " ", "?", "x" * 8_001])

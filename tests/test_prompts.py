@@ -43,8 +43,16 @@ def test_no_text_can_close_the_fence_or_pass_for_a_control_token(place: str) -> 
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("rewrite", {"history": [{"question": HOSTILE, "answer": HOSTILE}], "question": HOSTILE}),
-        ("translate", {"question": HOSTILE}),
+        (
+            "rewrite",
+            {
+                "history": [{"understood": HOSTILE, "answer": HOSTILE}],
+                "papers": [{"title": HOSTILE}],
+                "question": HOSTILE,
+            },
+        ),
+        ("translate", {"question": HOSTILE, "language": "another language"}),
+        ("answer_in", {"question": HOSTILE, "language": "Chinese", "text": HOSTILE}),
         ("judge", {"source": HOSTILE, "claim": HOSTILE}),
         ("naive", {"papers": [{"id": HOSTILE, "text": HOSTILE}], "question": HOSTILE}),
     ],
@@ -70,8 +78,8 @@ def test_no_fenced_text_holds_a_fence(text: str) -> None:
 
 
 def test_a_placeholder_without_a_value_is_an_error() -> None:
-    with pytest.raises(RagError, match=r"gate|translate.md.j2 is broken: 'question' is undefined"):
-        prompts.render("translate")
+    with pytest.raises(RagError, match=r"fits.md.j2 is broken: 'paper' is undefined"):
+        prompts.render("fits")
 
 
 def test_a_missing_template_is_an_error() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,13 @@ from rag.store.directory import (
     writer_lock,
 )
 from rag.store.schema import Entry, Fingerprint, Place
-from rag.store.vectors import EXACT_LIMIT, ChromaVectors, ExactVectors, chroma_exists
+from rag.store.vectors import (
+    EXACT_LIMIT,
+    ChromaVectors,
+    ExactVectors,
+    chroma_exists,
+    nearest_among,
+)
 from rag.text import CLEANING_VERSION
 from rag.types import Chunk, Paper
 
@@ -139,14 +145,18 @@ class Store:
         """A paper's chunks and their unit vectors, shape (chunks, d)."""
         return self.catalog.chunks(paper_id)
 
-    def nearest(self, vector: NDArray[np.float32], papers: int) -> list[tuple[str, float]]:
+    def nearest(
+        self, vector: NDArray[np.float32], papers: int, among: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
         """The `papers` whose best chunk is closest to a unit vector: (ID, cosine), best first.
 
-        Ties go by ID. Exact up to `EXACT_LIMIT` chunks, through Chroma beyond.
+        Ties go by ID. Exact up to `EXACT_LIMIT` chunks and `among` given IDs, else through Chroma.
         """
         if not np.isfinite(vector).all():
             raise UsageError("The question's vector is not a number. Ask in other words.")
         self._check_dimension(vector)
+        if among is not None:
+            return nearest_among(self.catalog, among, vector, papers)
         return self._vector_index().nearest(vector, papers)
 
     def lexical(self) -> LexicalIndex:

@@ -6,10 +6,12 @@ always looked up there, so that a chunk which Chroma has and the catalog has not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,7 @@ SAME_DISTANCE = 1e-5
 
 _SAMPLES = 8
 _TAKEN_AT_ONCE = 10_000
+_READ_AT_ONCE = 4_096
 
 
 # A union of keys, since SQLite answers an OR of these conditions by reading every vector.
@@ -47,6 +50,12 @@ SELECT id, vector FROM chunks JOIN papers ON papers.pk = paper_pk WHERE chunks.p
     SELECT value FROM json_each(?)
     UNION SELECT pk FROM chunks WHERE in_chroma = 0
     UNION SELECT pk FROM chunks WHERE pk > ?)
+"""
+
+
+_ROWS_AMONG = """
+SELECT id, vector FROM papers JOIN chunks ON chunks.paper_pk = papers.pk
+WHERE id IN (SELECT value FROM json_each(?))
 """
 
 
@@ -107,10 +116,7 @@ class ChromaVectors:
                 include=[],
             )
         rows = self._catalog.rows(_CANDIDATE_ROWS, (f"[{','.join(found['ids'][0])}]", self._newest))
-        best: dict[str, float] = {}
-        for row, cosine in zip(rows, _cosines(as_matrix(r[1] for r in rows), vector), strict=True):
-            best[row[0]] = max(best.get(row[0], -np.inf), float(cosine))
-        return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:papers]
+        return _best(rows, vector, papers)
 
     def whole(self) -> bool:
         """Whether sampled vectors are found by asking for themselves; a count alone can lie."""
@@ -184,6 +190,25 @@ class ChromaVectors:
                 f"({' '.join(str(error).split())[:200]}). Run `rag index rebuild`: papers and "
                 "vectors are kept apart from it, so nothing is embedded again."
             ) from error
+
+
+def nearest_among(
+    catalog: Catalog, ids: Iterable[str], vector: NDArray[np.float32], papers: int
+) -> list[tuple[str, float]]:
+    """As `ExactVectors.nearest`, of the papers `ids` alone, read from the catalog."""
+    rows = catalog.stream(_ROWS_AMONG, (json.dumps(sorted(ids)),))
+    return _best(rows, vector, papers)
+
+
+def _best(rows: Iterable[Any], vector: NDArray[np.float32], papers: int) -> list[tuple[str, float]]:
+    """The best of rows (ID, vector): (ID, cosine of its closest), best first, ties by ID."""
+    best: dict[str, float] = {}
+    unread = iter(rows)
+    while batch := list(islice(unread, _READ_AT_ONCE)):
+        cosines = _cosines(as_matrix(row[1] for row in batch), vector)
+        for row, cosine in zip(batch, cosines, strict=True):
+            best[row[0]] = max(best.get(row[0], -np.inf), float(cosine))
+    return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:papers]
 
 
 def _client(directory: Path) -> ClientAPI:

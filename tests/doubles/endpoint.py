@@ -17,7 +17,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -37,7 +37,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What it sends back. `events` is the form for a request that asks for a stream."""
+    """What it sends back. `events` is the form for a request that asks for a stream.
+
+    After `stall_after` of them nothing more comes until the client or the server goes.
+    """
 
     status: int = 200
     body: str = ""
@@ -46,6 +49,7 @@ class Response:
     events: tuple[str, ...] | None = None
     delay_seconds: float = 0.0
     drop: bool = False
+    stall_after: int | None = None
 
 
 Script = Response | Callable[[Request], Response]
@@ -103,6 +107,12 @@ def broken(content: str) -> Response:
     return Response(body="", events=(_delta({"content": content}, None),), drop=True)
 
 
+def stalled(content: str, piece: int = 8) -> Response:
+    """A stream that says `content` and then neither goes on nor ends."""
+    whole = text(content, piece=piece)
+    return replace(whole, stall_after=1 + -(-len(content) // piece))
+
+
 def hang(seconds: float) -> Response:
     """An answer that comes only after `seconds`, or when the server is closed."""
     return Response(body="{}", delay_seconds=seconds)
@@ -122,7 +132,7 @@ class ScriptedEndpoint:
         self.default = default
         self.disconnected = threading.Event()
         self._script: deque[Script] = deque(script)
-        self._closing = threading.Event()
+        self.closed = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(
@@ -144,7 +154,7 @@ class ScriptedEndpoint:
         self._script.extend(script)
 
     def close(self) -> None:
-        self._closing.set()
+        self.closed.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -170,7 +180,7 @@ class ScriptedEndpoint:
         if item is None:
             return error(500, f"the script is empty: {request.method} {request.path}")
         response = item(request) if callable(item) else item
-        self._closing.wait(response.delay_seconds)
+        self.closed.wait(response.delay_seconds)
         return response
 
 
@@ -213,7 +223,9 @@ def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
             if length is not None:
                 self.send_header("content-length", str(length))
             self.end_headers()
-            for part in _wire(response) if stream else (content,):
+            for number, part in enumerate(_wire(response) if stream else (content,)):
+                if number == response.stall_after:
+                    endpoint.closed.wait(60)
                 self.wfile.write(part)
                 self.wfile.flush()
 

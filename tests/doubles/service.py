@@ -6,7 +6,7 @@ import json
 from collections import deque
 
 from doubles.embedder import WordCountEmbedder
-from doubles.endpoint import Request, Response, ScriptedEndpoint, text
+from doubles.endpoint import Request, Response, Script, ScriptedEndpoint, text
 
 # As many as the prompts have: fewer would look like a prompt cut short.
 USAGE = {"prompt_tokens": 400, "completion_tokens": 30}
@@ -19,7 +19,7 @@ class Service(ScriptedEndpoint):
     leaves the queue alone.
     """
 
-    def __init__(self, *replies: Response | str, yes: float = 0.9) -> None:
+    def __init__(self, *replies: Script | str, yes: float = 0.9) -> None:
         self.replies = deque(replies)
         self.yes = yes
         super().__init__(default=self._reply)
@@ -41,6 +41,8 @@ class Service(ScriptedEndpoint):
         if request.body.get("logprobs"):
             return text("Yes", probabilities={"Yes": self.yes, "No": 1 - self.yes}, usage=USAGE)
         reply = self.replies.popleft()
+        if callable(reply):
+            reply = reply(request)
         return text(reply, usage=USAGE) if isinstance(reply, str) else reply
 
 

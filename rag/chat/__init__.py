@@ -1,0 +1,1 @@
+"""A conversation about the papers: typed lines in, answers out, every word of it kept."""

@@ -1,0 +1,177 @@
+"""One question of a conversation with what became of it, and its form in a session file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rag import render
+from rag.errors import UsageError
+from rag.filters import Filter, parse
+from rag.followup import Mention, Turn
+from rag.highlight import quotes
+from rag.types import Answer, Citation, Hit, Paper, Source, Statement, Usage
+
+# Closest papers that are shown where none answers.
+CLOSEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and its answer; None where it failed (`error`) or was stopped before any.
+
+    `condition` is the filter that was on; `unfinished` what was being written when it was stopped,
+    unchecked.
+    """
+
+    question: str
+    answer: Answer | None = None
+    at: str = ""
+    error: str = ""
+    stopped: bool = False
+    unfinished: str = ""
+    condition: str = ""
+
+    def turn(self) -> Turn | None:
+        """What a follow-up may refer to; None where nothing came of the question."""
+        if self.answer is None or (self.stopped and not self.answer.answered):
+            return None
+        said = [statement.text for statement in self.answer.statements if statement.supported]
+        shown = tuple(Mention(paper.id, paper.title) for paper in self.shown_papers())
+        text = " ".join(said) or render.NOT_ANSWERED
+        return Turn(self.question, text, self.answer.asked, shown)
+
+    def shown_papers(self) -> list[Paper]:
+        """The papers shown below the answer, in that order."""
+        if self.answer is None:
+            return []
+        if not self.answer.answered:
+            return list(self.answer.papers[:CLOSEST])
+        papers = {paper.id: paper for paper in self.answer.papers}
+        return [papers[paper_id] for paper_id in quotes(self.answer) if paper_id in papers]
+
+
+@dataclass(slots=True)
+class Past:
+    """What a session holds: its exchanges, of which the first `forgotten` no longer count."""
+
+    exchanges: list[Exchange]
+    forgotten: int
+    condition: Filter
+
+
+def replay(records: Iterable[Mapping[str, Any]]) -> Past:
+    """What the lines of a session file amount to; one that is not understood is passed over."""
+    past = Past([], 0, Filter())
+    for record in records:
+        # Of another version, or edited by hand.
+        with suppress(ValueError, TypeError, KeyError, AttributeError, UsageError):
+            _take_up(record, past)
+    return past
+
+
+def _take_up(record: Mapping[str, Any], past: Past) -> None:
+    kind = record.get("type")
+    if kind == "question" and record.get("retry") and len(past.exchanges) > past.forgotten:
+        past.exchanges.pop()
+    elif kind == "answer":
+        past.exchanges.append(from_record(record))
+    elif kind == "filter":
+        past.condition = parse(str(record.get("filter", "")))
+    elif kind == "clear":
+        past.forgotten = len(past.exchanges)
+
+
+def to_record(exchange: Exchange) -> dict[str, Any]:
+    """The exchange as a line of a session file: the answer as in `rag ask --json`, and more."""
+    answer = exchange.answer
+    return {
+        "type": "answer",
+        "at": exchange.at,
+        "question": exchange.question,
+        "filter": exchange.condition,
+        "error": exchange.error,
+        "stopped": exchange.stopped,
+        "unfinished": exchange.unfinished,
+        "answer": None if answer is None else _answer_record(answer),
+    }
+
+
+def from_record(record: Mapping[str, Any]) -> Exchange:
+    """The exchange of a line of a session file.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: the line is not one of ours.
+    """
+    answer = record.get("answer")
+    return Exchange(
+        question=str(record["question"]),
+        answer=None if answer is None else _answer(answer),
+        at=str(record.get("at", "")),
+        error=str(record.get("error", "")),
+        stopped=bool(record.get("stopped")),
+        unfinished=str(record.get("unfinished", "")),
+        condition=str(record.get("filter", "")),
+    )
+
+
+def _answer_record(answer: Answer) -> dict[str, Any]:
+    ranking = [
+        {
+            "paper_id": hit.paper.id,
+            "title": hit.paper.title,
+            "sources": render.sources_json(hit.paper.sources),
+            "score": round(hit.score, 6),
+            "dense_rank": hit.dense_rank,
+            "lexical_rank": hit.lexical_rank,
+        }
+        for hit in answer.retrieved
+    ]
+    return {
+        **render.answer_json(answer),
+        "papers": [render.paper_json(paper, whole=False) for paper in answer.papers],
+        "asked": answer.asked,
+        "notes": list(answer.notes),
+        "retrieved": ranking,
+    }
+
+
+def _answer(raw: Mapping[str, Any]) -> Answer:
+    return Answer(
+        question=str(raw["question"]),
+        answered=bool(raw["answered"]),
+        confidence=float(raw["confidence"]),
+        statements=tuple(_statement(statement) for statement in raw["statements"]),
+        papers=tuple(_paper(paper) for paper in raw["papers"]),
+        model=str(raw["model"]),
+        usage=Usage(**{name: int(raw["usage"][name]) for name in asdict(Usage())}),
+        seconds={str(name): float(value) for name, value in raw["seconds"].items()},
+        notes=tuple(str(note) for note in raw.get("notes", ())),
+        retrieved=tuple(_hit(hit) for hit in raw.get("retrieved", ())),
+        asked=str(raw.get("asked", "")),
+    )
+
+
+def _statement(raw: Mapping[str, Any]) -> Statement:
+    citations = tuple(
+        Citation(str(c["paper_id"]), str(c["quote"]), int(c["start"]), int(c["end"]), c["support"])
+        for c in raw["citations"]
+    )
+    return Statement(str(raw["text"]), bool(raw["supported"]), citations)
+
+
+def _paper(raw: Mapping[str, Any]) -> Paper:
+    """A paper without its text, which stays in the store."""
+    sources = _sources(raw.get("sources", ()))
+    derived, metadata = bool(raw.get("title_derived")), dict(raw.get("metadata", {}))
+    return Paper(str(raw["paper_id"]), str(raw["title"]), "", "", sources, derived, metadata)
+
+
+def _sources(raw: Sequence[Mapping[str, Any]]) -> tuple[Source, ...]:
+    return tuple(Source(str(s["file"]), int(s["position"])) for s in raw)
+
+
+def _hit(raw: Mapping[str, Any]) -> Hit:
+    return Hit(_paper(raw), float(raw["score"]), raw["dense_rank"], raw["lexical_rank"])

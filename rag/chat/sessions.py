@@ -1,0 +1,275 @@
+"""Sessions as files: one line of JSON for each thing that happened, written when it happens.
+
+The first line says what the file is. A process that is killed leaves at most its last line torn;
+that line is dropped when the session is opened again.
+
+    {"type": "session", "version": 1, "name", "store", "at"}
+    {"type": "question", "question", "filter", "retry": bool, "at"}
+    {"type": "answer", ...}       see `rag.chat.exchanges`
+    {"type": "filter", "filter", "at"}    {"type": "clear", "at"}
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from rag.chat.journal import (
+    PRIVATE_FILE,
+    SessionError,
+    open_to_append,
+    read,
+    repaired,
+    write,
+)
+from rag.errors import ReadError, UsageError
+
+VERSION = 1
+SUFFIX = ".jsonl"
+PRIVATE_DIRECTORY = 0o700
+
+# Names become file names: no separators, no leading dot, and within the 255 bytes of a file name.
+_NAME = re.compile(r"[^\W_][\w. -]{0,59}\Z")
+# What Windows keeps for devices.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A session in the list: `started` and `last` are ISO 8601 times."""
+
+    name: str
+    path: Path
+    started: str
+    last: str
+    store: str
+    questions: int
+    first_question: str
+
+
+@dataclass(slots=True)
+class Session:
+    """An open session: what it holds already, and the file for what comes.
+
+    `repaired` says what was wrong with the file. Without a `path` nothing is kept.
+    """
+
+    name: str
+    path: Path | None = None
+    store: str = ""
+    records: list[Mapping[str, Any]] = field(default_factory=list)
+    repaired: str = ""
+    _lock: Any = None
+    _file: int | None = None
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one line, to the disk, whole or not at all.
+
+        Raises:
+            SessionError: it cannot be written.
+        """
+        if self.path is None:
+            return
+        try:
+            if self._file is None:
+                new = not self.path.exists()
+                self._file = open_to_append(self.path)
+                if new:
+                    self._write(self._header())
+            self._write({**record, "at": record.get("at") or now()})
+        except OSError as error:
+            raise SessionError(
+                f"This conversation cannot be saved in {self.path}: {error.strerror}. Free some "
+                "space or check the permissions; the conversation goes on."
+            ) from error
+
+    def close(self) -> None:
+        """Release the file and its lock."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        if self._lock is not None:
+            self._lock.release()
+            with suppress(OSError):
+                Path(self._lock.lock_file).unlink()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "type": "session",
+            "version": VERSION,
+            "name": self.name,
+            "store": self.store,
+            "at": now(),
+        }
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        assert self._file is not None
+        write(self._file, record)
+
+
+def now() -> str:
+    """The present moment, ISO 8601 with the offset of this place."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+
+
+def state_directory() -> Path:
+    """Where sessions and the history of typed lines are kept."""
+    from platformdirs import user_state_path
+
+    return user_state_path("citewise", appauthor=False)
+
+
+def sessions_directory() -> Path:
+    """Where the session files lie."""
+    return state_directory() / "sessions"
+
+
+def open_session(store: Path, name: str | None = None, *, latest: bool = False) -> Session:
+    """A session by name, made where there is none; the latest; or a new one.
+
+    Raises:
+        UsageError: the name cannot be a file's, or there is no session yet to continue.
+        SessionError: another chat has it open, or its directory cannot be written.
+    """
+    if latest:
+        found = listed()
+        if not found:
+            raise UsageError("There is no conversation to continue yet. Begin one: rag chat")
+        name = found[0].name
+    path = _path(name) if name else _new_path()
+    session = Session(path.stem, path, str(store.absolute()))
+    session._lock = _locked(path)
+    try:
+        if path.exists():
+            session.records, session.repaired = repaired(path)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def listed() -> list[Listed]:
+    """Every session, the one used last first."""
+    found = []
+    for path in sessions_directory().glob(f"*{SUFFIX}"):
+        with suppress(OSError, ReadError):
+            found.append((path.stat().st_mtime_ns, _entry(path)))
+    return [entry for _, entry in sorted(found, key=lambda item: (-item[0], item[1].name))]
+
+
+def read_session(name: str) -> list[Mapping[str, Any]]:
+    """What a session holds; the file is not changed.
+
+    Raises:
+        UsageError: there is none of this name.
+        ReadError: its file cannot be read.
+    """
+    path = _path(name)
+    if not path.is_file():
+        raise UsageError(_unknown(name))
+    return read(path)[0]
+
+
+def delete_session(name: str) -> None:
+    """Remove a session for good.
+
+    Raises:
+        UsageError: there is none of this name.
+        SessionError: a chat has it open, or it cannot be removed.
+    """
+    path = _path(name)
+    if not path.is_file():
+        raise UsageError(_unknown(name))
+    held = Session(name, path, _lock=_locked(path))
+    try:
+        path.unlink()
+    except OSError as error:
+        raise SessionError(f"{path} cannot be removed: {error.strerror}.") from error
+    finally:
+        held.close()
+
+
+def private_directory(path: Path) -> None:
+    """Make a directory that only its owner can look into."""
+    path.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
+
+
+def _path(name: str) -> Path:
+    if not _NAME.match(name) or _DEVICE.match(name) or name != name.strip(" ."):
+        raise UsageError(
+            f"{name[:80]!r} cannot name a session. Use up to 60 letters, digits, blanks, dots, "
+            "hyphens and underscores, the first a letter or digit."
+        )
+    return sessions_directory() / f"{name}{SUFFIX}"
+
+
+def _new_path() -> Path:
+    """A name from the time, with a number where that moment has a session already."""
+    moment = time.strftime("%Y-%m-%d-%H%M%S")
+    names = [moment, *(f"{moment}-{number}" for number in range(2, 1000))]
+    paths = [sessions_directory() / f"{name}{SUFFIX}" for name in names]
+    return next(p for p in paths if not p.exists() and not _lock_path(p).exists())
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(f".{path.stem}.lock")
+
+
+def _locked(path: Path) -> Any:
+    from filelock import FileLock, Timeout
+
+    try:
+        private_directory(path.parent)
+        lock = FileLock(_lock_path(path), mode=PRIVATE_FILE)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise SessionError(
+            f"The session {path.stem!r} is open in another chat. Leave it there, or choose "
+            "another: rag chat --session NAME"
+        ) from error
+    except OSError as error:
+        raise SessionError(
+            f"Sessions cannot be kept in {path.parent}: {error.strerror}. Make it writable, or "
+            "leave no trace: rag chat --no-save"
+        ) from error
+    return lock
+
+
+def _entry(path: Path) -> Listed:
+    records, _, _ = read(path)
+    questions = [str(r.get("question", "")) for r in records if r.get("type") == "question"]
+    header = next((r for r in records if r.get("type") == "session"), {})
+    return Listed(
+        name=path.stem,
+        path=path,
+        started=str(header.get("at", "")),
+        last=str(records[-1].get("at", "")) if records else "",
+        store=str(header.get("store", "")),
+        questions=len(questions),
+        first_question=questions[0] if questions else "",
+    )
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, list(_names()), n=3)
+    advice = f"Closest: {', '.join(close)}." if close else "Run `rag sessions` for the list."
+    return f"There is no session {name!r}. {advice}"
+
+
+def _names() -> Iterator[str]:
+    return (path.stem for path in sessions_directory().glob(f"*{SUFFIX}"))

@@ -1,0 +1,143 @@
+"""What a chat shows: answers on standard output as they come, all else on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rag.chat.exchanges import Exchange
+from rag.chat.keyboard import unechoed
+from rag.chat.talk import Listener
+from rag.render import Screen
+from rag.text import visible
+from rag.types import Answer
+
+# Redrawings of the unfinished statement a second.
+REFRESH = 8
+
+
+class View:
+    """The two screens of a chat. `piped` questions get plain text, and are repeated before it."""
+
+    def __init__(self, *, piped: bool = False) -> None:
+        self.piped = piped
+        self.out = Screen(plain=piped)
+        self.messages = Screen(stderr=True, plain=piped)
+
+    @property
+    def live(self) -> bool:
+        """Whether a statement can be shown while it is written, and then replaced."""
+        console = self.out.console
+        return bool(console.is_terminal and not console.is_dumb_terminal and not self.piped)
+
+    def note(self, text: str) -> None:
+        """Something to know, dimly."""
+        self.messages.line(text, "dim")
+
+    def warn(self, text: str) -> None:
+        """Something that went another way than it should."""
+        self.messages.line(text, "yellow")
+
+    def error(self, text: str) -> None:
+        """Something that failed; the chat goes on."""
+        self.messages.line(text, "red")
+
+    def question(self, text: str) -> None:
+        """Repeat a question that nobody saw typed."""
+        self.out.line(f"> {' '.join(text.split())}")
+
+    @contextmanager
+    def answering(self, label: str) -> Iterator[Listener]:
+        """Show an answer as it comes; `label` says what is being waited for first."""
+        if not self.live:
+            yield Listener(self.out.statement, self._understood, _nothing, _nothing)
+            return
+        from rich.live import Live
+
+        shown = _Unfinished(label)
+        console = self.out.console
+        live = Live(shown, console=console, refresh_per_second=REFRESH, transient=True)
+        with unechoed(), live:
+            yield Listener(self.out.statement, self._understood_above, shown.write, shown.wait_for)
+
+    def answer_end(self, exchange: Exchange) -> None:
+        """What follows the statements: sources, notes, or why there is no answer."""
+        answer = exchange.answer
+        if exchange.unfinished:
+            self.out.line(f"{exchange.unfinished} … (not finished, not checked)", "dim")
+        if exchange.error:
+            self.error(exchange.error)
+        elif answer is not None and exchange.stopped:
+            self.out.sources(answer) if answer.answered else None
+        elif answer is not None:
+            self.out.answer_end(answer)
+        for note in answer.notes if answer else ():
+            self.warn(f"Note: {note}")
+        if exchange.stopped:
+            self.warn("Stopped. What was checked so far is kept; /retry asks again.")
+
+    def earlier(self, exchange: Exchange) -> None:
+        """An exchange of a session that is taken up again, without its sources."""
+        self.out.line(f"> {exchange.question}", "bold")
+        for statement in exchange.answer.statements if exchange.answer else ():
+            self.out.statement(statement)
+        if exchange.answer is not None and not exchange.answer.answered and not exchange.stopped:
+            self.out.sources(exchange.answer)
+        if exchange.error:
+            self.error(exchange.error)
+        self.out.line()
+
+    def why(self, exchange: Exchange, answer: Answer) -> None:
+        """How the papers of an answer were found, with scores and ranks."""
+        self.out.line(f"Searched for: {answer.asked or answer.question}")
+        if exchange.condition:
+            self.out.line(f"Filter: {exchange.condition}")
+        if not exchange.stopped:
+            self.out.line(f"Confidence that the papers answer: {answer.confidence:.2f}")
+        cited = {c.paper_id for s in answer.statements for c in s.citations}
+        self.out.line("     score  by meaning  by words", "dim")
+        for rank, hit in enumerate(answer.retrieved, start=1):
+            dense, lexical = (str(r) if r else "-" for r in (hit.dense_rank, hit.lexical_rank))
+            mark = "*" if hit.paper.id in cited else " "
+            before = f"{rank:>3}{mark} {hit.score:.3f}  {dense:>10}  {lexical:>8}  "
+            self.out.paper_line(hit.paper, before)
+        if cited:
+            self.out.line("* cited", "dim")
+
+    def _understood(self, text: str) -> None:
+        self.messages.line(f"Understood as: {text}", "dim")
+
+    def _understood_above(self, text: str) -> None:
+        # Through the console of the live part, which would overwrite what another prints.
+        self.out.line(f"Understood as: {text}", "dim")
+
+
+def _nothing(_: str) -> None:
+    """What is shown in a terminal alone."""
+
+
+class _Unfinished:
+    """The statement in the making, dim since nothing of it is checked, or what is waited for."""
+
+    def __init__(self, label: str) -> None:
+        from rich.spinner import Spinner
+
+        self._spinner = Spinner("line", style="dim")
+        self._text = ""
+        self.wait_for(label)
+
+    def wait_for(self, label: str) -> None:
+        """What is shown until anything is written."""
+        from rich.text import Text
+
+        self._spinner.update(text=Text(label, "dim"))
+
+    def write(self, text: str) -> None:
+        """Replace what is shown."""
+        self._text = visible(text)
+
+    def __rich__(self) -> Any:
+        from rich.text import Text
+
+        return Text(f"{self._text} …", "dim italic") if self._text else self._spinner

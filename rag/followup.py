@@ -1,0 +1,279 @@
+"""What a follow-up refers to, as far as code can tell: papers by order or ID; and whether it does.
+
+Pure; English only: a question in another language is translated first. What is left for the
+language model to fill in (pronouns, ellipses) is checked here too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rag.facts import missing, names
+from rag.lexical import tokens
+from rag.tokens import count
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A paper that an answer showed, under the title it had then."""
+
+    paper_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier question of the conversation, its answer, and the papers shown, in order.
+
+    `asked` is the question as it was understood, where that differs.
+    """
+
+    question: str
+    answer: str
+    asked: str = ""
+    papers: tuple[Mention, ...] = ()
+
+    @property
+    def understood(self) -> str:
+        """The question on its own feet."""
+        return self.asked or self.question
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A question with titles in place of references.
+
+    `named`: papers that it is about. `among`: the only papers that it may be answered from
+    ("which of these ..."), or none for all.
+    """
+
+    text: str
+    named: tuple[Mention, ...] = ()
+    among: tuple[Mention, ...] = ()
+
+
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_NUMBERS = "one two three four five six seven eight nine ten".split()
+_ORDINAL = rf"(?:{'|'.join(_ORDINALS)}|\d{{1,2}}(?:st|nd|rd|th)|last|former|latter)"
+_HEAD = r"(?:one|paper|article|work|abstract|study|source|result|reference)"
+_VERB = r"(?:differ|compare|do|does|is|has|have|had|use|report|say|reach|achieve|propose|show)s?"
+
+_BY_ORDER = re.compile(
+    rf"\b(?:the\s+)?(?P<word>{_ORDINAL})\s+{_HEAD}\b"
+    rf"|\bthe\s+(?P<bare>{_ORDINAL})(?=\s*(?:[?.!,;:]|\Z)|\s+{_VERB}\b|\s+and\s+the\s+{_ORDINAL}\b)"
+    r"|\b(?:paper|number|source|reference)\s+#?(?P<number>\d{1,2})\b(?![.%]\w)"
+    r"|(?<!\w)#(?P<sign>\d{1,2})\b",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(
+    rf"\b(?P<which>(?:which|what|any|all|each|both|one|none|some|how\s+many|either|neither)(?:\s+ones?)?"
+    rf"\s+of\s+)(?P<them>(?:these|those|them|the\s+(?:{'|'.join(_NUMBERS)}))"
+    rf"(?:\s+(?:{'|'.join(_NUMBERS)}))?(?:\s+{_HEAD}s?)?)\b"
+    rf"|\b(?P<plural>(?:these|those|the\s+two|both|all\s+(?:these|those|of\s+them))\s+"
+    r"(?:papers|articles|works|abstracts|studies))\b",
+    re.IGNORECASE,
+)
+_COMPARISON = re.compile(r"\b(?:differs?|different|compares?)\b(?!\s+(?:from|to|with)\b)", re.I)
+# Titles end like this where they were cut from the text.
+_CUT = re.compile(r"\s*…\Z")
+_ID_LIKE = re.compile(r"\[(?P<marked>[^\[\]\n]{1,200})\]|(?<![\w-])(?P<bare>[\w][\w.:/-]*\w)")
+
+# A question that begins or goes like these lacks what an earlier one said.
+_ELLIPSIS = re.compile(
+    r"\A\W*(?:and|but|or|so|then|also|what\s+about|how\s+about|why|how\s+so|same|instead)\b"
+    r"(?!\s+(?:is|are|does|do|did|can|should|would|has|have|was|were)\s+(?!it\b|they\b|that\b|this\b))",
+    re.IGNORECASE,
+)
+_PRONOUN = r"(?:it|they|them|its|their|theirs|he|she|his|her)"
+_BESIDE = r"(?:collection|corpus|list|set|store|index|database|area|field|year)"
+_POINTING = re.compile(
+    rf"\b(?:this|these|those)\b(?!\s+(?:{_BESIDE}|who|which|that|of|in|with|on|for|from)\b)"
+    r"|\bthat\s+(?:paper|one|method|approach|work|model|result|dataset|benchmark|study|system)\b"
+    r"|\b(?:do|does|did|is|was|about|of|on|for|with|by|to|than)\s+that\s*(?:[?.!,]|\Z)"
+    r"|\bthe\s+(?:same|other|others|former|latter|above|previous)\b",
+    re.IGNORECASE,
+)
+# Points to what was said only in a question that says little itself.
+_VAGUE = re.compile(
+    r"\bthe\s+(?:authors?|papers?|method|approach|model|work)\b|\b(?:another|else)\b", re.I
+)
+# "did they run", "is it": the pronoun is the subject.
+_SUBJECT = re.compile(
+    rf"\b(?:do|does|did|is|are|was|were|can|could|has|have|had|will|would|should)\s+{_PRONOUN}\b",
+    re.IGNORECASE,
+)
+_ANY_PRONOUN = re.compile(rf"\b{_PRONOUN}\b", re.IGNORECASE)
+_ASKING = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|who|what|which"
+    r"|how|why|when|where|list|find|show|name|give|explain|describe|define|compare)\b",
+    re.IGNORECASE,
+)
+# Content words before a pronoun from which it is taken to refer to one of them; more before one
+# that is the subject, and before "this ...". Of the 68 English development questions, 3 of them
+# follow-ups, 4 that stand on their own are taken for follow-ups, none the other way round.
+_ENOUGH_BEFORE, _ENOUGH_BEFORE_SUBJECT, _ENOUGH_BEFORE_POINTING = 2, 4, 8
+# Content words from which a question says enough itself.
+_ENOUGH = 5
+# Words of a question without a verb ("mIoU on nuScenes?") up to which something is left out.
+_FRAGMENT = 4
+# Share of a question's own content words that its rewriting must keep.
+_KEPT = 0.5
+
+
+def resolve(
+    question: str, history: Sequence[Turn], find: Callable[[str], Mention | None]
+) -> Resolved:
+    """Put titles where the question counts papers ("the second one") or gives their IDs.
+
+    They are counted as the latest answer that showed enough of them did. `find` looks an ID up.
+    """
+    among: list[Mention] = []
+    named: list[Mention] = []
+
+    def several(match: re.Match[str]) -> str:
+        shown = _shown(history, 2)
+        if len(shown) < 2:
+            return match[0]
+        among.extend(shown)
+        return f"{match['which']}these papers" if match["which"] else "these papers"
+
+    def one(match: re.Match[str]) -> str:
+        mention = _counted(match, history)
+        if mention is None:
+            return match[0]
+        named.append(mention)
+        return title_of(mention)
+
+    text = _BY_ORDER.sub(one, _SEVERAL.sub(several, question))
+    text = _compared(text, named, history)
+    text = _with_ids(text, named, history, find)
+    return Resolved(text, tuple(dict.fromkeys(named)), tuple(dict.fromkeys(among)))
+
+
+def title_of(mention: Mention) -> str:
+    """The title in quotes, without the sign that it was cut."""
+    return f"“{_CUT.sub('', mention.title)}”"
+
+
+def depends(question: str) -> bool:
+    """Whether the question needs the conversation to be understood.
+
+    >>> depends("and on nuScenes?"), depends("Which datasets did they run it on?")
+    (True, True)
+    >>> depends("How does TopoPT compress its attention?")
+    False
+    """
+    if _ELLIPSIS.search(question):
+        return True
+    pointing = _POINTING.search(question)
+    if pointing and len(set(tokens(question[: pointing.start()]))) < _ENOUGH_BEFORE_POINTING:
+        return True
+    for pattern, enough in ((_SUBJECT, _ENOUGH_BEFORE_SUBJECT), (_ANY_PRONOUN, _ENOUGH_BEFORE)):
+        pronoun = pattern.search(question)
+        before = question[: pronoun.start()] if pronoun else ""
+        if pronoun and not names(before) and len(set(tokens(before))) < enough:
+            return True
+    if _VAGUE.search(question) and len(set(tokens(question))) < _ENOUGH:
+        return True
+    return not _ASKING.search(question) and len(question.split()) <= _FRAGMENT
+
+
+def plausible(rewritten: str, question: str, history: Sequence[Turn]) -> bool:
+    """Whether a rewriting stands on its own, keeps what the question says, and adds nothing new.
+
+    What it adds must be in the conversation.
+    """
+    if depends(rewritten):
+        return False
+    known = " ".join(
+        f"{turn.question} {turn.understood} {turn.answer} {' '.join(p.title for p in turn.papers)}"
+        for turn in history
+    )
+    if missing(question, rewritten) or missing(rewritten, f"{question} {known}"):
+        return False
+    said, kept = set(tokens(question)), set(tokens(rewritten))
+    return len(said & kept) >= _KEPT * len(said)
+
+
+def joined(question: str, history: Sequence[Turn]) -> str:
+    """The question with the last one behind it, for when no rewriting is to be had."""
+    return f"{question} (This follows on from: {history[-1].understood.strip()})"
+
+
+def recent(history: Sequence[Turn], budget: int) -> list[Turn]:
+    """The latest turns that fit `budget` tokens together, in order; the oldest go first.
+
+    The last one is always kept, its answer cut where it alone is too long.
+    """
+    kept: list[Turn] = []
+    for turn in reversed(history):
+        budget -= count(turn.understood) + count(turn.answer)
+        if budget < 0:
+            break
+        kept.append(turn)
+    if not kept and history:
+        last = history[-1]
+        # A token has 3 characters or more in all but the rarest text.
+        room = 3 * max(0, budget + count(last.answer))
+        kept = [Turn(last.understood, last.answer[:room], papers=last.papers)]
+    return kept[::-1]
+
+
+def _shown(history: Sequence[Turn], least: int) -> tuple[Mention, ...]:
+    """The papers of the latest turn that showed at least so many."""
+    return next((t.papers for t in reversed(history) if len(t.papers) >= least), ())
+
+
+def _counted(match: re.Match[str], history: Sequence[Turn]) -> Mention | None:
+    said = (match["word"] or match["bare"] or match["number"] or match["sign"]).lower()
+    if said in ("former", "latter"):
+        pair = _shown(history, 2)
+        return pair[said == "latter"] if pair else None
+    if said == "last":
+        shown = _shown(history, 1)
+        return shown[-1] if shown else None
+    place = _ORDINALS.index(said) + 1 if said in _ORDINALS else int(re.sub(r"\D", "", said))
+    shown = _shown(history, place)
+    return shown[place - 1] if shown and place > 0 else None
+
+
+def _compared(text: str, named: list[Mention], history: Sequence[Turn]) -> str:
+    """Say what the one paper counted is compared with: the others shown beside it."""
+    if len(named) != 1 or not _COMPARISON.search(text):
+        return text
+    others = [p for p in _shown(history, 2) if p.paper_id != named[0].paper_id][:2]
+    if not others:
+        return text
+    named.extend(others)
+    listed = " and ".join(title_of(other) for other in others)
+
+    def completed(match: re.Match[str]) -> str:
+        return f"{match[0]} {'with' if match[0].lower().startswith('comp') else 'from'} {listed}"
+
+    return _COMPARISON.sub(completed, text, count=1)
+
+
+def _with_ids(
+    text: str,
+    named: list[Mention],
+    history: Sequence[Turn],
+    find: Callable[[str], Mention | None],
+) -> str:
+    """Put titles where IDs stand: marked as [ID], with a digit in it, or shown before."""
+    before = {p.paper_id: p for turn in history for p in turn.papers}
+
+    def titled(match: re.Match[str]) -> str:
+        said = match["marked"] or match["bare"]
+        mention = before.get(said)
+        if mention is None and (match["marked"] or any(c.isdigit() for c in said)):
+            mention = find(said)
+        if mention is None:
+            return match[0]
+        named.append(mention)
+        # A title that its ID spells already ("TopoPT", topopt) needs no quotes.
+        same = said.casefold() == mention.title.casefold()
+        return mention.title if same else title_of(mention)
+
+    return _ID_LIKE.sub(titled, text)
