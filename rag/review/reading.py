@@ -1,0 +1,197 @@
+"""A file -> the reviews in it: text of any encoding, or the JSON that a conference site exports."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag.errors import ReadError
+from rag.readers.encoding import decode
+from rag.readers.json_records import looks_like_json
+from rag.review.headings import is_rating, known_heading
+from rag.text import visible
+
+_JSON_ENDINGS = frozenset({".json", ".jsonl", ".ndjson"})
+# Of a note or its content, in this order: its whole text, where no field is named after a section.
+_TEXTS = ("review", "text", "comment", "comments", "body", "metareview", "main_review")
+_LISTS = ("notes", "reviews", "replies", "direct_replies")
+# Fields of a submission or of the site, not of a review.
+_NOT_REVIEW = frozenset(
+    "title abstract keywords tldr tl_dr authors authorids venue venueid pdf bibtex _bibtex id "
+    "forum number replyto invitation invitations signatures readers writers nonreaders license "
+    "supplementary_material primary_area paperhash".split()
+)
+_MOST_FIELDS_SHOWN = 10
+_DEEPEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One review. `text` is what the offsets of its items refer to.
+
+    `number` counts the file's reviews from 1. Of a file with one text that is the file as decoded,
+    of JSON the fields put together, each under a heading of its name.
+    """
+
+    file: str
+    number: int
+    id: str | None
+    text: str
+
+
+def read_reviews(path: Path) -> tuple[Review, ...]:
+    """The reviews of one file, at least one; `Review.file` is the path as given.
+
+    Raises:
+        ReadError: the file is missing, unreadable, empty, no text, or JSON without a review.
+    """
+    try:
+        if not path.is_file():
+            what = "is a folder" if path.is_dir() else "does not exist or is no file"
+            raise ReadError(f"{_shown(path)} {what}. Give the file of a review.")
+        data = path.read_bytes()
+    except OSError as error:
+        why = (error.strerror or os.strerror(error.errno or 0)).lower()
+        raise ReadError(f"{_shown(path)} cannot be read: {why}. Check its permissions.") from error
+    return reviews_in(data, str(path))
+
+
+def reviews_in(data: bytes, name: str) -> tuple[Review, ...]:
+    """The reviews in `data`, at least one; `name` is what `Review.file` will say.
+
+    Raises:
+        ReadError: it is empty, no text, or JSON without a review.
+    """
+    shown = _shown(name)
+    try:
+        text = decode(data)
+    except ReadError as error:
+        raise ReadError(f"{shown} cannot be read. {error}") from error
+    if not visible(text).strip():
+        raise ReadError(f"{shown} is empty. Give a review as text, Markdown or JSON.")
+    promised = Path(name).suffix.lower() in _JSON_ENDINGS
+    if not promised and not looks_like_json(text):
+        return (Review(name, 1, None, text),)
+    try:
+        value = _parsed(text)
+    except (ValueError, RecursionError) as error:
+        if not promised:
+            return (Review(name, 1, None, text),)
+        why = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
+        where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise ReadError(
+            f"{shown} is not JSON: {why}{where}. Mend it, or give the review as text."
+        ) from error
+    found = tuple(_texts(value, None, 0))
+    if not found:
+        raise ReadError(_no_review(shown, value))
+    return tuple(Review(name, n, key, body) for n, (key, body) in enumerate(found, start=1))
+
+
+def _parsed(text: str) -> Any:
+    """One JSON document, or a list of one a line."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        lines = [line for line in text.split("\n") if line.strip()]
+        if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines):
+            raise
+        return [json.loads(line) for line in lines]
+
+
+def _texts(value: Any, key: str | None, depth: int) -> Iterator[tuple[str | None, str]]:
+    """(id, text) of every review in a decoded value, in order."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for element in value:
+            if isinstance(element, str) and element.strip():
+                yield None, element
+            else:
+                yield from _texts(element, None, depth + 1)
+    elif isinstance(value, Mapping):
+        own = None if _by_authors(value) else _text_of(value)
+        if own is not None:
+            yield _id_of(value) or key, own
+        for name, inner in {**value, **_mapping(value.get("details"))}.items():
+            if _snake(name) in _LISTS and isinstance(inner, list):
+                yield from _texts(inner, None, depth + 1)
+        if own is None and value and all(isinstance(inner, Mapping) for inner in value.values()):
+            for name, inner in value.items():
+                if name not in ("content", "details"):
+                    yield from _texts(inner, name, depth + 1)
+
+
+def _text_of(note: Mapping[str, Any]) -> str | None:
+    """The text of a note: its sections under their headings, or its one text field."""
+    content = _mapping(note.get("content")) or note
+    fields = {name: _string(value) for name, value in content.items()}
+    if isinstance(note.get("content"), str):
+        return _string(note["content"])
+    sections = [
+        f"## {name.replace('_', ' ').strip().capitalize()}\n\n{text}"
+        for name, text in fields.items()
+        if text is not None and _is_section(name, text)
+    ]
+    if sections:
+        return "\n\n".join(sections)
+    by_name = {_snake(name): text for name, text in fields.items()}
+    return next((by_name[name] for name in _TEXTS if by_name.get(name)), None)
+
+
+def _is_section(name: str, text: str) -> bool:
+    snake = _snake(name)
+    if snake in _NOT_REVIEW or snake in _TEXTS[1:] or is_rating(name.replace("_", " "), text):
+        return False
+    return known_heading(name.replace("_", " ")) is not None and snake != "review"
+
+
+def _string(value: Any) -> str | None:
+    """A text, also as {"value": text}; None if it is no text or has only white space."""
+    if isinstance(value, Mapping):
+        value = value.get("value")
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _by_authors(note: Mapping[str, Any]) -> bool:
+    """Whether the authors of the paper wrote it: a reply, not a review."""
+    signatures = note.get("signatures")
+    return isinstance(signatures, list) and any(str(s).endswith("/Authors") for s in signatures)
+
+
+def _id_of(note: Mapping[str, Any]) -> str | None:
+    value = note.get("id", note.get("review_id"))
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _snake(name: str) -> str:
+    """The name in lower case: "directReplies" and "Direct Replies" are "direct_replies"."""
+    return re.sub(r"[\s-]+|(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower()
+
+
+def _no_review(shown: str, value: Any) -> str:
+    record = value[0] if isinstance(value, list) and value else value
+    record = record.get("content", record) if isinstance(record, Mapping) else record
+    has = "it is empty"
+    if isinstance(record, Mapping) and record:
+        names = [visible(str(name))[:40] for name in list(record)[:_MOST_FIELDS_SHOWN]]
+        has = "its fields are " + ", ".join(names)
+    elif value:
+        has = "it holds no objects"
+    return (
+        f"{shown} holds no review: {has}. Name the text review, text or comment, or give the "
+        "sections as summary, strengths, weaknesses, questions and limitations."
+    )
+
+
+def _shown(path: Path | str) -> str:
+    return repr(str(path).encode("utf-8", "backslashreplace").decode())
