@@ -49,7 +49,7 @@ _OTHER_WORD = re.compile("[\u0400-\u0dff\u0f00-\u1cff\u2c00-\u2fff\ua000-\ud7ff]
 _LATIN_WORD = re.compile("[^\\W\\d_\u0400-\u1cff\u2c00-\ud7ff]+")
 
 # Logistic regression on 1,701 claims (attributionbench-dev and scifact-train), fitted by
-# eval/fit_verifier.py; in 5-fold cross-validation AUROC .83, balanced accuracy .80 and .68.
+# eval/attribution/fit.py; in 5-fold cross-validation AUROC .83, balanced accuracy .80 and .68.
 INTERCEPT = -6.16
 W_QUOTE, W_PAPER, W_COSINE, W_NEGATION = 0.83, 3.34, 4.36, -0.51
 

@@ -8,7 +8,7 @@ import typer
 
 from eval.cli import app as eval_app
 from rag import __version__
-from rag.cli import papers, questions
+from rag.cli import batch, papers, questions
 
 app = typer.Typer(
     name="rag",
@@ -34,6 +34,7 @@ def root(
 app.command()(papers.ingest)
 app.command()(questions.search)
 app.command()(questions.ask)
+app.command()(batch.batch)
 app.command("papers")(papers.papers)
 app.command()(papers.show)
 app.command()(papers.doctor)
