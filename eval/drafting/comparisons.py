@@ -18,8 +18,8 @@ from rag.types import Evidence, Paper
 MOST_HOLDERS = 4
 # As `TOPIC` and `KEYWORD`: what only some papers of a field have in common.
 KEYWORD = 1.9
-# Two papers that share a term are compared where one is among so many neighbours of the other.
-_NEAR = 5
+# Two papers that share a term are compared where each is among so many neighbours of the other.
+_NEAR = 8
 # Papers looked at on each side to see whether two are each other's neighbours.
 _NEIGHBOURS = 3
 _LEAST_SHARED = 2
@@ -58,7 +58,7 @@ def _by_term(corpus: Corpus, nearness: Nearness, random: Random) -> Iterator[Pla
             continue
         spellings = corpus.spellings(term.key)
         for first, second in combinations(term.holders, 2):
-            if second.id not in nearness.neighbours(first, _NEAR):
+            if not _near(first, second, nearness):
                 continue
             one, other = (_holding(paper, spellings) for paper in (first, second))
             if one and other:
@@ -75,6 +75,12 @@ def _by_nearness(corpus: Corpus, nearness: Nearness, random: Random) -> Iterator
                 both = (paper, by_id[other_id])
                 if topic and nearness.topicality(topic, both) >= TOPIC:
                     yield from _plan(both, pair, topic, corpus)
+
+
+def _near(first: Paper, second: Paper, nearness: Nearness) -> bool:
+    return second.id in nearness.neighbours(first, _NEAR) and first.id in nearness.neighbours(
+        second, _NEAR
+    )
 
 
 def _holding(paper: Paper, spellings: frozenset[str]) -> Evidence | None:

@@ -41,7 +41,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def git_state(root: Path = Path(__file__).parents[1]) -> dict[str, Any] | None:
+def git_state(root: Path = Path(__file__).parents[2]) -> dict[str, Any] | None:
     """The commit of the checkout at `root`, and whether files differ from it.
 
     None outside a checkout: an installed package may lie inside that of another project.

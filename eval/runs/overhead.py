@@ -34,7 +34,7 @@ from rag.sentences import sentence_spans
 from rag.store import Store
 from rag.types import Answer, Citation, Paper, Statement, Usage
 
-DEMO = Path(__file__).parent / "data" / "demo.jsonl"
+DEMO = Path(__file__).parents[1] / "data" / "demo.jsonl"
 KINDS = ("fact", "compare", "list", "unanswerable")
 STATEMENTS = 2
 
