@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 from random import Random
 
 from eval.drafting import checks
@@ -37,7 +37,8 @@ def plan_comparisons(corpus: Corpus, nearness: Nearness, random: Random) -> Iter
     later: list[Plan] = []
     pairs: set[frozenset[str]] = set()
     used: set[str] = set()
-    for plan in (*_by_term(corpus, nearness, random), *_by_nearness(corpus, nearness, random)):
+    found = chain(_by_term(corpus, nearness, random), _by_nearness(corpus, nearness, random))
+    for plan in found:
         ids = frozenset(paper.id for paper in plan.papers)
         if ids in pairs:
             continue

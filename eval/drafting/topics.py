@@ -30,6 +30,7 @@ class Nearness:
     ) -> None:
         self._store = store
         self._embedder = embedder
+        self._known: dict[tuple[str, int], list[str]] = {}
         self._sampled = [p.id for p in random.sample(papers, min(_SAMPLED, len(papers)))]
 
     def topicality(self, term: str, holders: Sequence[Paper]) -> float:
@@ -48,10 +49,13 @@ class Nearness:
 
     def neighbours(self, paper: Paper, most: int) -> list[str]:
         """IDs of the papers nearest to a paper's mean passage, nearest first."""
-        mean = self._store.chunks(paper.id)[1].mean(axis=0)
-        length = float(np.linalg.norm(mean)) or 1.0
-        nearest = self._store.nearest((mean / length).astype(np.float32), most + 1)
-        return [paper_id for paper_id, _ in nearest if paper_id != paper.id][:most]
+        if (paper.id, most) not in self._known:
+            mean = self._store.chunks(paper.id)[1].mean(axis=0)
+            length = float(np.linalg.norm(mean)) or 1.0
+            nearest = self._store.nearest((mean / length).astype(np.float32), most + 1)
+            others = [paper_id for paper_id, _ in nearest if paper_id != paper.id]
+            self._known[paper.id, most] = others[:most]
+        return self._known[paper.id, most]
 
     def _cosine(self, paper_id: str, vector: NDArray[np.float32]) -> float:
         return float((self._store.chunks(paper_id)[1] @ vector).max())

@@ -73,7 +73,7 @@ class Writer:
             # Only the last wording: several would teach the model to go on like them.
             messages = [
                 *messages[:2],
-                {"role": "assistant", "content": reply},
+                {"role": "assistant", "content": prompts.fenced(reply)},
                 {"role": "user", "content": again},
             ]
         return fault

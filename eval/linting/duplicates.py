@@ -36,7 +36,7 @@ def check_duplicates(entries: Sequence[Entry]) -> Iterator[Finding]:
     groups: dict[tuple[object, ...], list[_Asked]] = {}
     for entry in entries:
         asked = _asked(entry)
-        first = known.setdefault((asked.text, *asked.context), entry)
+        first = known.setdefault((asked.text, asked.context[0]), entry)
         if first is not entry:
             yield entry.error(
                 "duplicate", f"it asks the same as {_place(first)}. Remove one of the two."

@@ -9,8 +9,9 @@ low. An expression that cannot be searched leaves its item unscored, not wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from eval.items import Item
@@ -23,6 +24,9 @@ from eval.retrieval.ranking import measure
 __all__ = ["MEANS", "METRICS", "STATISTICS", "Metric", "Scored", "score", "scored"]
 
 Scores = dict[str, float | None]
+
+# Items in memory at a time: results may be many and long.
+_TOGETHER = 500
 
 _RANKINGS = {
     "recall@5": "Recall@5",
@@ -58,24 +62,31 @@ def score(item: Item) -> Scores:
 
 
 def scored(items: Iterable[Item]) -> list[Scored]:
-    """Each item with its scores, in one pass; rankings are measured together, which is faster.
+    """Each item with its scores, in one pass; rankings are measured some together, as is faster.
 
     Raises:
         ReadError: the verdicts of an item do not fit its answer.
     """
-    done: list[Scored] = []
+    rest, done = iter(items), list[Scored]()
+    while batch := list(islice(rest, _TOGETHER)):
+        found = [_scored(item) for item in batch]
+        _rank(batch, found)
+        done += found
+    return done
+
+
+def _rank(items: Sequence[Item], found: Sequence[Scored]) -> None:
+    """Fill in what the rankings of `items` are worth."""
     run: dict[str, list[tuple[str, float]]] = {}
     qrels: dict[str, dict[str, int]] = {}
     for number, item in enumerate(items):
-        done.append(_scored(item))
         if item.result is not None and item.gold:
             qrels[str(number)] = dict.fromkeys(_groups(item), 1)
             run[str(number)] = [] if item.failed else [(name, 0.0) for name in _ranking(item)]
     measured = measure("", run, qrels, depth=10).values if qrels else {}
     for name, spec in _RANKINGS.items():
         for key, value in measured.get(spec, {}).items():
-            done[int(key)].values[name] = value
-    return done
+            found[int(key)].values[name] = value
 
 
 def _scored(item: Item) -> Scored:
