@@ -27,6 +27,7 @@ test: lint
 bench: $(READY)
 	$(BIN)/python -m eval.bench startup
 	$(BIN)/python -m eval.bench memory
+	$(BIN)/python -m eval.bench harness
 	$(BIN)/python -m eval.bench retrieval
 	$(BIN)/python -m eval.bench answers
 

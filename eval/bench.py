@@ -5,7 +5,6 @@ Shared data is looked for beside the checkout (`../shared`), or where `--shared`
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,20 +12,31 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from eval import naive
-from eval.datasets import Question, read_collection, read_questions, resolve_gold
-from eval.metrics import Score, by_kind, score, summary
-from rag.answer import Answerer
-from rag.config import load_settings
+from eval.items import Item
+from eval.metrics.summary import summarize, table
+from eval.questions.datasets import Question, read_questions
+from eval.questions.gold import GoldIndex
+from eval.retrieval.collection import read_collection
+from eval.retrieval.index import build
+from eval.retrieval.report import table as retrieval_table
+from eval.retrieval.run import WITH_BASELINES, measure_search
+from eval.runs.entailment import Entailment
+from eval.runs.overhead import overhead
+from rag.batch.answering import content_json
+from rag.chat_model import ChatModel
+from rag.config import Settings, load_settings
 from rag.embed import open_embedder
 from rag.errors import RagError
 from rag.ingest import ingest
 from rag.llm import open_chat
-from rag.session import answerer_for, open_search
+from rag.session import Search, answerer_for, open_search
+from rag.types import Answer
+from rag.verify import Verifier
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 SHARED = Path(__file__).parents[2] / "shared"
@@ -34,41 +44,41 @@ SharedOption = Annotated[Path, typer.Option("--shared", help="Where the shared d
 
 
 @app.command()
-def answers(  # noqa: PLR0913, PLR0917 - one parameter for each option
+def answers(
     shared: SharedOption = SHARED,
     questions: Annotated[Path | None, typer.Option(help="Another question set.")] = None,
     corpus: Annotated[list[Path] | None, typer.Option(help="Other papers.")] = None,
     baseline: Annotated[bool, typer.Option(help="Run the naive baseline too.")] = True,
     every: Annotated[int, typer.Option(help="Only each n-th question.")] = 1,
-    out: Annotated[
-        Path | None, typer.Option(help="Write every answer there, as JSON lines.")
-    ] = None,
 ) -> None:
     """Answer a question set, beside the naive baseline on the same questions."""
-    asked = read_questions(questions or shared / "questions" / "dev.jsonl")[::every]
+    asked = read_questions(questions or shared / "questions" / "dev.jsonl").questions[::every]
     paths = corpus or sorted((shared / "papers").glob("*.txt"))
     with tempfile.TemporaryDirectory() as directory:
         settings = load_settings(overrides={"store": Path(directory) / "store"})
         ingest(paths, settings.store, open_embedder(settings))
         with open_search(settings) as search, open_chat(settings) as model:
-            answerer = answerer_for(search, model, settings)
-            papers = list(search.store.papers())
-            known = {paper.id for paper in papers}
-            ours: list[Score] = []
-            theirs: list[Score] = []
-            for question in asked:
-                gold = resolve_gold(question, papers)
-                ours.append(_ask(answerer, question, gold, known, out))
-                if baseline:
-                    reply = naive.answer(_with_history(question), search.retriever, model)
-                    theirs.append(score(question, reply, gold, known))
-    _print("citewise", summary(ours))
-    for kind, values in by_kind(ours).items():
-        _print(f"  {kind}", values)
+            runs = _both(asked, search, model, settings, baseline=baseline)
+    for name, items in runs.items():
+        typer.echo(f"\n{name}")
+        for line in table(summarize(items)):
+            typer.echo(line)
     if baseline:
-        _print("naive", summary(theirs))
-        ratio = summary(ours)["seconds_mean"] / summary(theirs)["seconds_mean"]
-        typer.echo(f"seconds per question, as a share of the baseline's: {ratio:.2f}")
+        ours, theirs = (_seconds(items) for items in runs.values())
+        typer.echo(f"\nseconds per question, as a share of the baseline's: {ours / theirs:.2f}")
+
+
+@app.command()
+def harness(
+    items: Annotated[list[int] | None, typer.Option(help="How many items.")] = None,
+) -> None:
+    """What a run costs beside model and retrieval: seconds an item, memory added."""
+    for count in items or [1_000, 10_000]:
+        found = overhead(count)
+        typer.echo(
+            f"{found.items} items: {1000 * found.seconds_per_item:.2f} ms an item, "
+            f"{found.added_mib:.0f} MiB added"
+        )
 
 
 @app.command()
@@ -76,28 +86,21 @@ def retrieval(
     shared: SharedOption = SHARED,
     names: Annotated[list[str] | None, typer.Option("--name", help="Collections.")] = None,
 ) -> None:
-    """nDCG@10 and MRR@10 of the hybrid, beside plain BM25 and plain dense in the same run."""
-    import ir_measures
-    from ir_measures import RR, R, nDCG
-
+    """`rag eval retrieval --baselines` on shared collections, with an index of its own each."""
+    settings = load_settings()
+    embedder = open_embedder(settings)
     for name in names or ["scifact", "neurips-2023"]:
-        collection = read_collection(shared / "retrieval" / name)
+        collection = read_collection([shared / "retrieval" / name])
         with tempfile.TemporaryDirectory() as directory:
-            settings = load_settings(
-                overrides={"store": Path(directory) / "store", "retrieval": {"papers": 10}}
-            )
             started = time.perf_counter()
-            done = ingest([collection.corpus], settings.store, open_embedder(settings))
-            rate = done.papers / (time.perf_counter() - started)
-            typer.echo(f"{name}: {done.papers} papers, {rate:.1f} papers/s ingested")
-            with open_search(settings) as search:
-                runs = search.retriever.rankings(collection.queries, 100)
-            for system, run in runs.items():
-                found = ir_measures.calc_aggregate(
-                    [nDCG @ 10, RR @ 10, R @ 10], collection.qrels, run
-                )
-                shown = "  ".join(f"{m} {found[m]:.4f}" for m in (nDCG @ 10, RR @ 10, R @ 10))
-                typer.echo(f"  {system:<8} {shown}")
+            built = build(Path(directory) / "store", collection.corpus, embedder, _silent)
+            rate = built.papers / (time.perf_counter() - started)
+            typer.echo(f"{name}: {built.papers} papers, {rate:.1f} papers/s ingested")
+            report = measure_search(
+                collection, built, embedder, settings.retrieval, 100, WITH_BASELINES, _silent
+            )
+        for line in retrieval_table(report):
+            typer.echo(f"  {line}")
 
 
 @app.command()
@@ -157,27 +160,44 @@ print(collection.query(query_embeddings=query, n_results=1)["ids"])
 """
 
 
-def _ask(
-    answerer: Answerer,
-    question: Question,
-    gold: Sequence[set[str]],
-    known: set[str],
-    out: Path | None,
-) -> Score:
-    from rag.render import answer_json
+def _both(
+    asked: Sequence[Question],
+    search: Search,
+    model: ChatModel,
+    settings: Settings,
+    *,
+    baseline: bool,
+) -> dict[str, list[Item]]:
+    """The items of both, question by question in turn, so that a busy machine strikes both."""
+    answerer = answerer_for(search, model, settings)
+    verifier = Verifier(search.passages)
+    find = search.store.catalog.by_id
+    entailment = Entailment(search.passages, find)
+    index = GoldIndex(search.store.papers())
+    runs: dict[str, list[Item]] = {"citewise": []}
+    if baseline:
+        runs["naive"] = []
+    for question in asked:
+        gold = index.resolve(question.gold).groups
+        answers = {"citewise": answerer.answer(question.question, question.history)}
+        if baseline:
+            reply = naive.answer(_with_history(question), search.retriever, model)
+            answers["naive"] = naive.judged(reply, verifier, find)
+        for name, answer in answers.items():
+            runs[name].append(Item(question, gold, _line(answer, entailment)))
+        spent = "  ".join(f"{name} {a.seconds['total']:.1f} s" for name, a in answers.items())
+        typer.echo(f"{question.id} {spent}", err=True)
+    return runs
 
-    answer = answerer.answer(question.question, question.history)
-    found = score(question, answer, gold, known)
-    typer.echo(
-        f"{question.id} {question.kind:<12} gold {found.all_gold_cited:d} "
-        f"text {found.must_include:d} answered {found.answered:d} extra {found.extra} "
-        f"p {found.confidence:.2f} {found.seconds:.1f} s"
-    )
-    if out:
-        line = {"id": question.id, "kind": question.kind, **answer_json(answer)}
-        with out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    return found
+
+def _line(answer: Answer, entailment: Entailment) -> dict[str, Any]:
+    content = content_json(answer)
+    verdicts = entailment.of(content["answer"]["statements"])
+    return {**content, "cached": False, "error": None, "entailment": verdicts}
+
+
+def _seconds(items: Sequence[Item]) -> float:
+    return sum(float(item.answer["seconds"]["total"]) for item in items if item.answer)
 
 
 def _with_history(question: Question) -> str:
@@ -197,8 +217,8 @@ def _median_seconds(
     return sorted(times)[runs // 2]
 
 
-def _print(label: str, values: Mapping[str, float]) -> None:
-    typer.echo(label + ": " + "  ".join(f"{key} {value:g}" for key, value in values.items()))
+def _silent(_done: int, _total: int | None) -> None:
+    """No progress is shown."""
 
 
 if __name__ == "__main__":

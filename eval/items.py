@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eval.datasets import Question
+from eval.questions.datasets import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,13 @@ class Item:
          "answer": <as in `rag ask --json`> | null, "notes": [str],
          "retrieved": [{"rank", "paper_id", "title", "score", "dense_rank", "lexical_rank"}],
          "entailment": [{"all": bool, "each": [bool], "without": [bool]}],
-         "unknown_ids": [str], "error": str | null}
+         "unknown_ids": [str], "error": str | null,
+         "spent": {"prompt_tokens", "completion_tokens"}}
 
     with an entailment entry for each statement of the answer, as `rag.verify` judges it: whether
     all its citations together support it, each one alone, and all without that one (of one
-    citation: False). `unknown_ids` are cited IDs that were not retrieved. `answer` is null exactly
+    citation: False). `unknown_ids` are cited IDs that were not retrieved. `spent` counts failed
+    attempts too, and nothing of what is cached. `answer` is null exactly
     where `error` is not: a failed item.
     """
 

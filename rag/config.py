@@ -93,6 +93,13 @@ class AnswerSettings(_Section):
     seed: int = Field(0, description="sampling seed; the temperature is 0")
 
 
+class PriceSettings(_Section):
+    """Money for a million tokens, in any currency."""
+
+    input: float = Field(ge=0, allow_inf_nan=False, description="for tokens that the model reads")
+    output: float = Field(ge=0, allow_inf_nan=False, description="for tokens that it writes")
+
+
 class Settings(_Section):
     """Everything that can be set."""
 
@@ -102,6 +109,9 @@ class Settings(_Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     answer: AnswerSettings = AnswerSettings()
+    prices: Mapping[str, PriceSettings] = Field(
+        default_factory=dict, description="prices of models, by name; from the file alone"
+    )
 
 
 # Read from the environment by `api_key`, never part of Settings.
@@ -166,6 +176,11 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         section, _, rest = key.partition("_")
         if key in sections:
             raise ConfigError(f"{variable} is not a setting but begins several. Unset it.")
+        if section == "prices":
+            raise ConfigError(
+                f"{variable}: prices cannot come from the environment. Unset it, and write into "
+                f'{CONFIG_FILE}: [prices."MODEL"] with `input = ...` and `output = ...`.'
+            )
         if section in sections and rest:
             layer.setdefault(section, {})[rest] = value
         else:

@@ -38,3 +38,11 @@ class ModelError(RagError):
 
 class EndpointError(RagError):
     """An endpoint did not answer, refused, or answered what cannot be used."""
+
+
+class EndpointDownError(EndpointError):
+    """An endpoint serves no request at all: wrong address, key or model, or no quota left."""
+
+
+class BatchError(RagError):
+    """A file of results cannot be read, written, or continued by this run."""

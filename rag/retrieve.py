@@ -123,16 +123,31 @@ class Retriever:
         )
         return Retrieval(query, hits, sentences, (*hits, *rest))
 
-    def rankings(self, queries: Mapping[str, str], papers: int) -> dict[str, Run]:
-        """Runs of the hybrid and of each ranking alone: query -> paper -> score."""
-        runs: dict[str, Run] = {"hybrid": {}, "bm25": {}, "dense": {}}
+    def rankings(
+        self,
+        queries: Mapping[str, str],
+        papers: int,
+        systems: Collection[str] = ("hybrid", "bm25", "dense"),
+    ) -> dict[str, Run]:
+        """Runs of the hybrid and of each ranking alone: query -> paper -> score, best first.
+
+        Nothing is computed that `systems` does not name.
+        """
+        runs: dict[str, Run] = {system: {} for system in systems}
         for query_id, query in queries.items():
-            vector = self._embedder.queries([query])[0]
-            fused = [(paper_id, score) for paper_id, score, *_ in self._fuse(query, vector, papers)]
-            runs["hybrid"][query_id] = dict(fused[:papers])
-            runs["bm25"][query_id] = dict(self._store.lexical().rank(query, papers))
-            runs["dense"][query_id] = dict(self._store.nearest(vector, papers))
+            vector = self._embedder.queries([query])[0] if {*systems} - {"bm25"} else None
+            for system in systems:
+                runs[system][query_id] = dict(self._ranked(system, query, vector, papers))
         return runs
+
+    def _ranked(
+        self, system: str, query: str, vector: NDArray[np.float32] | None, papers: int
+    ) -> list[tuple[str, float]]:
+        if system == "bm25" or vector is None:
+            return self._store.lexical().rank(query, papers)
+        if system == "hybrid":
+            return [(p, score) for p, score, *_ in self._fuse(query, vector, papers)[:papers]]
+        return self._store.nearest(vector, papers)
 
     def paper(self, paper_id: str) -> Paper | None:
         """The paper of exactly this ID, if the store has one."""

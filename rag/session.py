@@ -45,13 +45,17 @@ def open_search(settings: Settings) -> Iterator[Search]:
 
 
 @contextmanager
-def open_answerer(settings: Settings, progress: FileProgress | None = None) -> Iterator[Answerer]:
+def open_answerer(
+    settings: Settings, progress: FileProgress | None = None, slots: int = 1
+) -> Iterator[Answerer]:
     """An answerer over the store and the language model of the settings.
+
+    With the model of this machine, `slots` questions can be answered at a time.
 
     Raises:
         StoreError, ModelError, ConfigError, EndpointError: what is missing, and what to do.
     """
-    with open_search(settings) as search, open_chat(settings, progress) as model:
+    with open_search(settings) as search, open_chat(settings, progress, slots) as model:
         yield answerer_for(search, model, settings)
 
 

@@ -53,7 +53,7 @@ _NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 # Logistic regression on 1,701 claims (attributionbench-dev and scifact-train), fitted by
-# eval/fit_verifier.py; in 5-fold cross-validation AUROC .83, balanced accuracy .80 and .68.
+# eval/attribution/fit.py; in 5-fold cross-validation AUROC .83, balanced accuracy .80 and .68.
 INTERCEPT = -6.16
 W_QUOTE, W_PAPER, W_COSINE, W_NEGATION = 0.83, 3.34, 4.36, -0.51
 

@@ -2,7 +2,142 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-def retrieval() -> None:
-    """To be written."""
-    raise NotImplementedError
+import typer
+
+from rag.cli.options import JsonOption, print_json
+
+if TYPE_CHECKING:
+    from eval.retrieval.collection import Collection
+    from eval.retrieval.report import Report
+
+
+def retrieval(  # noqa: PLR0917 - one parameter for each option
+    corpus: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--corpus",
+            metavar="PATH",
+            help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv; or any file or folder "
+            "that `rag ingest` reads (may be given more than once).",
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='JSON lines with "id" and "text".'),
+    ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Judgements: a TSV of query, paper and grade with a header, or TREC's four "
+            "columns.",
+        ),
+    ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Measure this TREC run instead of searching; of several, the first is compared "
+            "to each other one.",
+        ),
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Compare to plain BM25 and plain dense.")
+    ] = False,
+    depth: Annotated[
+        int,
+        typer.Option(
+            min=10, max=1000, help="Papers for each query; measures that look deeper are left out."
+        ),
+    ] = 100,
+    run_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the run there, in TREC's form; baselines beside it as NAME.bm25.EXT and "
+            "NAME.dense.EXT.",
+        ),
+    ] = None,
+    qrels_out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the judgements there, in TREC's four columns."),
+    ] = None,
+    # Not rag's own --store: RAG_STORE names the user's papers, which a collection must not join.
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep the index there instead of in the cache directory (RAG_CACHE_DIR), where "
+            "one is kept for each corpus and embedding model.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure how well papers are found: nDCG@10, MRR@10, recall and MAP, with intervals.
+
+    The index is built once and reused; an interrupted build goes on where it stopped. Fingerprints
+    of papers and embedding model tell one index from another.
+    """
+    from eval.retrieval.collection import read_collection
+    from eval.retrieval.report import remarks, table, to_json
+    from eval.retrieval.run import measure_runs
+    from eval.retrieval.trec import require_columns, write_qrels, write_run
+    from rag.errors import UsageError
+    from rag.render import Screen
+
+    if run:
+        if baselines or store:
+            raise UsageError("--run measures what is there: leave out --baselines and --store.")
+        report = measure_runs(run, corpus or [], queries, qrels)
+    else:
+        collection = read_collection(corpus or [], queries, qrels)
+        if run_out:  # before an hour of indexing
+            require_columns(run_out, collection.queries)
+        report = _searched(collection, baselines, depth, store)
+    messages, screen = Screen(stderr=True), Screen()
+    for remark in remarks(report):
+        messages.line(remark)
+    if json:
+        print_json(to_json(report))
+    else:
+        for line in table(report):
+            screen.line(line)
+    for file, name in _files(run_out, report):
+        write_run(file, report.runs[name], name)
+    if qrels_out:
+        write_qrels(qrels_out, report.collection.qrels)
+
+
+def _searched(collection: Collection, baselines: bool, depth: int, store: Path | None) -> Report:
+    from eval.retrieval.index import build, build_cached, cached_place
+    from eval.retrieval.run import HYBRID, WITH_BASELINES, measure_search
+    from rag.config import load_settings
+    from rag.embed import open_embedder
+    from rag.llm.model_files import cache_directory
+    from rag.progress import counter
+
+    settings = load_settings()
+    embedder = open_embedder(settings)
+    with counter("Indexing", "papers") as advance:
+        if store:
+            built = build(store, collection.corpus, embedder, advance)
+        else:
+            place = cached_place(collection.corpus, embedder, cache_directory(settings))
+            built = build_cached(place, collection.corpus, embedder, advance)
+    systems = WITH_BASELINES if baselines else HYBRID
+    with counter("Searching", "queries") as advance:
+        return measure_search(
+            collection, built, embedder, settings.retrieval, depth, systems, advance
+        )
+
+
+def _files(run_out: Path | None, report: Report) -> list[tuple[Path, str]]:
+    """Where each system's run is written: run.trec, run.bm25.trec, run.dense.trec."""
+    if run_out is None:
+        return []
+    first, *others = [system.name for system in report.systems]
+    beside = [(run_out.with_name(f"{run_out.stem}.{n}{run_out.suffix}"), n) for n in others]
+    return [(run_out, first), *beside]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ class SentenceTransformerEmbedder:
         except Exception as error:  # the library raises a dozen kinds, depending on what is missing
             raise ModelError(_advice(name_or_path, allow_download, error)) from error
         self._model: Any = model
+        # Its tokenizer is first told how long a text may be: threads would cut one another's texts.
+        self._turn = threading.RLock()
         prompts = model.prompts or {}
         self._prompts = {kind: prompts.get(kind) or "" for kind in ("query", "document")}
         self.max_tokens = int(model.max_seq_length or DEFAULT_MAX_TOKENS)
@@ -58,11 +61,15 @@ class SentenceTransformerEmbedder:
             vectors: NDArray[np.float32] = encode(pieces, show_progress_bar=False)
             return vectors
 
-        return embed_in_full(texts, run, lambda text: self._count(prompt + text) <= self.max_tokens)
+        with self._turn:
+            return embed_in_full(
+                texts, run, lambda text: self._count(prompt + text) <= self.max_tokens
+            )
 
     def _count(self, text: str) -> int:
         # verbose=False: counting a text longer than the model reads is the point, not a mistake.
-        return len(self._model.tokenizer(text, truncation=False, verbose=False)["input_ids"])
+        with self._turn:
+            return len(self._model.tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
 
 def _identity(name: str, model: Any, max_tokens: int) -> str:

@@ -12,10 +12,11 @@ from pydantic import SecretStr
 from rag import tokens
 from rag.chat_model import Message, Reply
 from rag.config import LLMSettings
-from rag.errors import ConfigError, EndpointError
-from rag.http import LONGEST_PAUSE_SECONDS, excerpt, is_sendable, is_this_machine, retry_after
+from rag.errors import ConfigError, EndpointDownError, EndpointError
+from rag.http import excerpt, is_sendable, is_this_machine, retry_after
 from rag.llm import endpoint, refusals
 from rag.llm.endpoint import Call, Dialect
+from rag.llm.pacing import Pace
 from rag.types import Usage
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class OpenAIChat:
         self._settings = settings
         self._seed = seed
         self._sleep = sleep
+        self._pace = Pace(sleep)
         self._client = _client(base_url, self._secret, settings.timeout_seconds)
         self._dialect = Dialect()
         self._notes: dict[str, None] = {}
@@ -110,7 +112,8 @@ class OpenAIChat:
         """Send the call in the endpoint's dialect, giving up one by one what it refuses."""
         import openai
 
-        dialect, notes = self._dialect, list[str]()
+        known = dialect = self._dialect
+        notes: list[str] = []
         while True:
             body = dialect.body(call, self.name, self._seed)
             try:
@@ -124,8 +127,9 @@ class OpenAIChat:
                 notes.append(note)
             except openai.OpenAIError as error:
                 raise self._explained(error) from None
-        # Only what led to an answer is remembered.
-        self._dialect = dialect
+        # Only what led to an answer is remembered, and not over what another thread has learnt.
+        if dialect is not known:
+            self._dialect = dialect
         self._notes.update(dict.fromkeys(filter(None, notes)))
         self._check_prompt_was_read(call, reply.usage)
         return reply
@@ -135,14 +139,23 @@ class OpenAIChat:
 
         retrying = Retrying(
             stop=stop_after_attempt(self._settings.max_retries + 1),
-            wait=_pause,
+            wait=self._pause,
             retry=retry_if_exception(_may_be_retried),
             sleep=self._sleep,
             reraise=True,
         )
-        return retrying(self._send, body, on_text)
+        with self._pace.asking():
+            return retrying(self._send, body, on_text)
+
+    def _pause(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        response = getattr(error, "response", None)
+        header = response.headers.get("retry-after", "") if response is not None else ""
+        limited = getattr(error, "status_code", None) in (429, 503)
+        return self._pace.pause(state.attempt_number, retry_after(header), limited=limited)
 
     def _send(self, body: dict[str, Any], on_text: Callable[[str], None] | None) -> Reply:
+        self._pace.wait()
         if on_text is not None:
             return self._read_stream(self._client.chat.completions.create(**body), on_text)
         try:
@@ -216,7 +229,9 @@ class OpenAIChat:
             )
         if isinstance(error, openai.APIConnectionError):
             cause = type(error.__cause__ or error).__name__
-            return EndpointError(
+            # One that refuses connections is down for everybody; one that drops them may not be.
+            kind = EndpointDownError if cause == "ConnectError" else EndpointError
+            return kind(
                 f"{self._base_url} cannot be reached ({cause}). Start the server, or correct"
                 " RAG_LLM_BASE_URL."
             )
@@ -227,8 +242,13 @@ class OpenAIChat:
             names: list[str] = []
             with suppress(EndpointError):
                 names = self.models()
-            return EndpointError(refusals.explain_not_found(self.name, self._base_url, names))
-        return EndpointError(
+            return EndpointDownError(refusals.explain_not_found(self.name, self._base_url, names))
+        kind = (
+            EndpointDownError
+            if refusals.is_general(error.status_code, _code(error))
+            else EndpointError
+        )
+        return kind(
             refusals.explain(
                 error.status_code,
                 said,
@@ -276,18 +296,6 @@ def _only_what_is_meant(request: Any, secret: str | None) -> None:
     request.headers["user-agent"] = "citewise"
     if secret is not None:
         request.headers["authorization"] = f"Bearer {secret}"
-
-
-def _pause(state: RetryCallState) -> float:
-    """Seconds to wait: what the server asks for, within bounds, else 0.5, 1, 2 ... with jitter."""
-    from tenacity import wait_exponential_jitter
-
-    error = state.outcome.exception() if state.outcome else None
-    response = getattr(error, "response", None)
-    asked = retry_after(response.headers.get("retry-after", "")) if response is not None else None
-    if asked is not None:
-        return min(asked, LONGEST_PAUSE_SECONDS)
-    return float(wait_exponential_jitter(initial=0.5, max=8, jitter=0.5)(state))
 
 
 def _may_be_retried(error: BaseException) -> bool:

@@ -15,8 +15,12 @@ from rag.llm.openai_chat import OpenAIChat
 
 
 @contextmanager
-def open_chat(settings: Settings, progress: Progress | None = None) -> Iterator[ChatModel]:
+def open_chat(
+    settings: Settings, progress: Progress | None = None, slots: int = 1
+) -> Iterator[ChatModel]:
     """The configured endpoint, or the model of this machine, started here and stopped at the end.
+
+    The model of this machine answers up to `slots` requests at a time; an endpoint decides itself.
 
     Raises:
         ConfigError: settings that contradict each other, or a model left open among several.
@@ -36,7 +40,7 @@ def open_chat(settings: Settings, progress: Progress | None = None) -> Iterator[
             yield chat
         return
     path = language_model_file(settings, progress)
-    with closing(LocalServer(path, llm.context_tokens)) as server:
+    with closing(LocalServer(path, llm.context_tokens, slots)) as server:
         local = OpenAIChat(server.base_url, server.model_name, server.api_key, llm, seed)
         with closing(local) as chat:
             yield chat

@@ -27,6 +27,14 @@ def is_transient(status: int, code: str | None) -> bool:
     return status in (408, 409, 429) or status >= 500
 
 
+def is_general(status: int, code: str | None) -> bool:
+    """Whether any other request would be refused as well: key, address or quota are to blame.
+
+    Not 403, with which some endpoints refuse what a prompt says.
+    """
+    return code == "insufficient_quota" or status in (401, 404) or 300 <= status < 400
+
+
 def explain(status: int, said: str, code: str | None, base_url: str, *, has_key: bool) -> str:
     """A message for an HTTP status; `said` is an `excerpt` of the server's words."""
     quoted = f' The server says: "{said}".' if said else ""

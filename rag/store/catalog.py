@@ -5,6 +5,7 @@ Everything else in a store directory can be made again from this file without em
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
@@ -73,6 +74,16 @@ class Catalog(Database):
     def state(self) -> str:
         """Changes with every change of what is searched; names what is derived from it."""
         return f"{(self.meta('generation') or '')[:8]}-{self.meta('revision')}"
+
+    def content_digest(self) -> str:
+        """SHA-256, in hexadecimal, over ID, title, text and metadata of every paper, by ID.
+
+        Where a paper was read, and in which order papers came, makes no difference.
+        """
+        digest = hashlib.sha256()
+        for row in self.stream("SELECT id, title, text, metadata FROM papers ORDER BY id"):
+            digest.update(json.dumps(row).encode("ascii") + b"\n")
+        return digest.hexdigest()
 
     def count(self) -> tuple[int, int]:
         """How many papers and how many chunks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,11 +16,17 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 
 class Database:
-    """A connection to `path`. Every method raises StoreError where the file fails."""
+    """A connection to `path`. Every method raises StoreError where the file fails.
+
+    Threads may share it: one statement runs at a time, and a transaction is its thread's own.
+    """
 
     def __init__(self, path: Path, mode: str) -> None:
         """Open with SQLite's own modes: "ro", "rw", or "rwc" to create what is missing."""
         self.path = path
+        # From Python 3.12 on, threads that run the same statement at once get one another's rows:
+        # https://github.com/python/cpython/issues/118172
+        self._turn = threading.RLock()
         with _explained(path):
             self._connection = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={mode}",
@@ -36,19 +43,20 @@ class Database:
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
-        self._connection.close()
+        with self._turn:
+            self._connection.close()
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Every row of a query."""
-        with _explained(self.path):
+        with self._turn, _explained(self.path):
             return self._connection.execute(sql, parameters).fetchall()
 
     def stream(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[Any]:
         """Rows of a query, a few hundred in memory at a time."""
-        with _explained(self.path):
+        with self._turn, _explained(self.path):
             cursor = self._connection.execute(sql, parameters)
         while True:
-            with _explained(self.path):
+            with self._turn, _explained(self.path):
                 batch = cursor.fetchmany(256)
             if not batch:
                 return
@@ -56,24 +64,25 @@ class Database:
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> int:
         """Execute one statement; the row ID of an insertion."""
-        with _explained(self.path):
+        with self._turn, _explained(self.path):
             return self._connection.execute(sql, parameters).lastrowid or 0
 
     def run_many(self, sql: str, parameters: Iterable[Sequence[Any]]) -> None:
         """Execute one statement for each set of parameters."""
-        with _explained(self.path):
+        with self._turn, _explained(self.path):
             self._connection.executemany(sql, parameters)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing."""
-        self.run("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.run("COMMIT")
-        finally:
-            if self._connection.in_transaction:
-                self._connection.rollback()
+        with self._turn:
+            self.run("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.run("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.rollback()
 
 
 def statements(script: str) -> Iterator[str]:

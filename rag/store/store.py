@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shutil
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -60,6 +61,8 @@ class Store:
         self._held = held
         self._vectors: ExactVectors | ChromaVectors | None = None
         self._lexical: tuple[str, LexicalIndex] | None = None
+        # Of several threads that ask first, one loads an index and the others wait for it.
+        self._loading = threading.Lock()
 
     @classmethod
     def open(cls, path: Path, fingerprint: Fingerprint | None, *, write: bool = False) -> Store:
@@ -117,6 +120,10 @@ class Store:
         """What built this store."""
         return self.catalog.fingerprint
 
+    def corpus_digest(self) -> str:
+        """What the papers say, as a digest: the same papers in another directory have the same."""
+        return self.catalog.content_digest()
+
     def count(self) -> tuple[int, int]:
         """How many papers and how many chunks."""
         return self.catalog.count()
@@ -157,14 +164,17 @@ class Store:
         self._check_dimension(vector)
         if among is not None:
             return nearest_among(self.catalog, among, vector, papers)
-        return self._vector_index().nearest(vector, papers)
+        with self._loading:
+            index = self._vector_index()
+        return index.nearest(vector, papers)
 
     def lexical(self) -> LexicalIndex:
         """The BM25 index of the papers as they are now."""
         state = self.catalog.state
-        if self._lexical is None or self._lexical[0] != state:
-            self._lexical = (state, self._load_lexical(state))
-        return self._lexical[1]
+        with self._loading:
+            if self._lexical is None or self._lexical[0] != state:
+                self._lexical = (state, self._load_lexical(state))
+            return self._lexical[1]
 
     def upsert(self, entries: Sequence[Entry], places: Sequence[Place] = ()) -> None:
         """Store papers, and where papers were read, all or nothing."""

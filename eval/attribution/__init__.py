@@ -1,0 +1,1 @@
+"""How well the verifier tells supported from unsupported claims."""

@@ -1,0 +1,1 @@
+"""What is wrong with a question set, line by line, before a run is spent on it."""

@@ -1,0 +1,1 @@
+"""What an item and a run are worth."""

@@ -1,0 +1,1 @@
+"""Question sets as files."""

@@ -1,0 +1,1 @@
+"""Retrieval test collections, TREC files and rankings."""

@@ -1,0 +1,1 @@
+"""Run directories: made, read, continued and compared."""

@@ -1,0 +1,116 @@
+"""The items of a run, read from its two files of lines when they are asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, overload
+
+from eval.items import Item
+from eval.questions.datasets import Question
+from rag.answer import Turn
+from rag.errors import ReadError
+
+START_AGAIN = "Delete the directory and run `rag eval answers` again, or choose another."
+
+
+class RunItems(Sequence[Item]):
+    """Items in the order of the questions; a long run need not fit in memory.
+
+    Of several results of a question the last counts. With `torn` a last line without an end, as
+    that of a run at work, is overlooked.
+
+    Raises:
+        ReadError: a file or a line cannot be read, or a result is of no question.
+    """
+
+    def __init__(self, questions: Path, results: Path, *, torn: bool = False) -> None:
+        self._questions, self._results = questions, results
+        answered = dict(_places(results, ("answer", "error"), torn))
+        asked = dict(_places(questions, ("kind", "question", "gold"), torn=False))
+        # Where the line of each question begins, and that of its result.
+        self._places = [(place, answered.get(name)) for name, place in asked.items()]
+        strange = answered.keys() - asked.keys()
+        if strange:
+            raise ReadError(
+                f"{results} has a result of {min(strange)!r}, which is no question of the run. "
+                f"{START_AGAIN}"
+            )
+
+    @property
+    def reached(self) -> int:
+        """How many questions have a result."""
+        return sum(result is not None for _, result in self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        if isinstance(index, slice):
+            return list(self._read(self._places[index]))
+        return next(self._read([self._places[index]]))
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._read(self._places)
+
+    def _read(self, places: Sequence[tuple[int, int | None]]) -> Iterator[Item]:
+        with _opened(self._questions) as questions, _opened(self._results) as results:
+            for asked, answered in places:
+                result = None if answered is None else _at(results, answered)
+                yield _item(_at(questions, asked), result)
+
+
+def _at(file: BinaryIO, place: int) -> Any:
+    file.seek(place)
+    try:
+        return json.loads(file.readline())
+    except ValueError as error:
+        raise ReadError(f"{file.name} was changed while it was read. Try again.") from error
+
+
+def _places(path: Path, needed: Sequence[str], torn: bool) -> Iterator[tuple[str, int]]:
+    """(ID, where its line begins) of every line."""
+    place = 0
+    with _opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            if torn and not line.endswith(b"\n"):
+                return
+            try:
+                raw = json.loads(line)
+                found = [raw[name] for name in ("id", *needed)]
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise ReadError(
+                    f"{path}, line {number}: damaged. Run the `rag eval answers` command of this "
+                    "run once more: it mends what can be mended."
+                ) from error
+            yield str(found[0]), place
+            place += len(line)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise ReadError(f"{path} cannot be read: {error.strerror}. {START_AGAIN}") from error
+
+
+def _item(raw: Mapping[str, Any], result: Mapping[str, Any] | None) -> Item:
+    question = Question(
+        id=raw["id"],
+        kind=raw["kind"],
+        question=raw["question"],
+        gold=tuple(tuple(group) for group in raw["gold"]),
+        must_include=tuple(raw.get("must_include", ())),
+        must_not_include=tuple(raw.get("must_not_include", ())),
+        history=tuple(Turn(**turn) for turn in raw.get("history", ())),
+        note=raw.get("note", ""),
+    )
+    return Item(question, tuple(frozenset(group) for group in question.gold), result)

@@ -1,0 +1,145 @@
+"""Lines of results as a table for a spreadsheet, or as Markdown to be read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rag.errors import BatchError
+from rag.render import NOT_ANSWERED, UNSUPPORTED
+from rag.text import visible
+
+Line = Mapping[str, Any]
+
+COLUMNS = ("id", "question", "answered", "confidence", "text", "cited", "quotes", "error")
+# Between the IDs of a cell, and between its quotes.
+BETWEEN_IDS, BETWEEN_QUOTES = "; ", " | "
+
+# A spreadsheet computes cells that begin so, full-width forms too, and may send them elsewhere:
+# https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
+
+# Closest papers shown where the papers do not answer.
+CLOSEST = 3
+
+# What is markup in CommonMark and its common extensions; a letter is never escaped.
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>&#|~$!^])")
+# What is markup only at the beginning of a line: "1. ", "- ", "+ ", "= ".
+_BEGINNING = re.compile(r"\A(\d{1,9})?([-+.)=:])")
+
+
+def write_csv(path: Path, lines: Iterable[Line]) -> None:
+    """Write one row for each line, under `COLUMNS`.
+
+    Raises:
+        BatchError: the file cannot be written; what was there is as it was.
+    """
+    _write_whole(path, _csv_rows(lines))
+
+
+def write_markdown(path: Path, lines: Iterable[Line]) -> None:
+    """Write each question with its statements, quotes and, without an answer, the closest papers.
+
+    Raises:
+        BatchError: the file cannot be written; what was there is as it was.
+    """
+    _write_whole(path, ("\n\n".join(_section(line)) + "\n\n" for line in lines))
+
+
+WRITERS: Mapping[str, Callable[[Path, Iterable[Line]], None]] = {
+    ".csv": write_csv,
+    ".md": write_markdown,
+}
+
+
+def cell(text: str) -> str:
+    """Text that a spreadsheet shows and does not compute: `=1+1` -> `'=1+1`."""
+    shown = visible(text)
+    return f"'{shown}" if _FORMULA.match(shown) else shown
+
+
+def markdown(text: str) -> str:
+    r"""Text that Markdown shows as it stands: `*a* <b>` -> `\*a\* \<b\>`."""
+    escaped = _MARKUP.sub(r"\\\1", " ".join(visible(text).split()))
+    return _BEGINNING.sub(r"\1\\\2", escaped)
+
+
+def _csv_rows(lines: Iterable[Line]) -> Iterator[str]:
+    yield _csv_row(COLUMNS)
+    for line in lines:
+        answer = line["answer"] or {}
+        citations = [c for s in answer.get("statements", ()) for c in s["citations"]]
+        cited = dict.fromkeys(citation["paper_id"] for citation in citations)
+        quotes = dict.fromkeys(citation["quote"] for citation in citations)
+        yield _csv_row(
+            (
+                cell(line["id"]),
+                cell(line["question"]),
+                str(answer["answered"]).lower() if answer else "",
+                str(answer.get("confidence", "")),
+                cell(answer.get("text", "")),
+                cell(BETWEEN_IDS.join(cited)),
+                cell(BETWEEN_QUOTES.join(quotes)),
+                cell(line["error"] or ""),
+            )
+        )
+
+
+def _csv_row(cells: Iterable[str]) -> str:
+    row = io.StringIO()
+    csv.writer(row, lineterminator="\n").writerow(cells)
+    return row.getvalue()
+
+
+def _section(line: Line) -> Iterator[str]:
+    """The paragraphs of one question."""
+    yield f"## {markdown(line['question'])}"
+    answer = line["answer"]
+    if answer is None:
+        yield f"**Failed:** {markdown(line['error'] or '')}"
+    elif answer["answered"]:
+        for statement in answer["statements"]:
+            yield _statement(statement)
+            yield from (f"> {markdown(c['quote'])} {_mark(c)}" for c in statement["citations"])
+    else:
+        yield NOT_ANSWERED
+        if answer["papers"]:
+            rows = (
+                f"- {markdown(paper['title'])} {_mark(paper)}"
+                for paper in answer["papers"][:CLOSEST]
+            )
+            yield "Closest papers:\n\n" + "\n".join(rows)
+
+
+def _statement(statement: Mapping[str, Any]) -> str:
+    marks = "".join(f" {_mark(citation)}" for citation in statement["citations"])
+    warning = "" if statement["supported"] else f" **{UNSUPPORTED}**"
+    return f"{markdown(statement['text'])}{marks}{warning}"
+
+
+def _mark(cited: Mapping[str, Any]) -> str:
+    return f"\\[{markdown(cited['paper_id'])}\\]"
+
+
+def _write_whole(path: Path, parts: Iterable[str]) -> None:
+    """Write beside, then put in place: nobody ever sees half a file."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        try:
+            with beside.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+                file.writelines(parts)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise BatchError(
+            f"{path} cannot be written: {error.strerror or error}. The answers are kept in "
+            f"{path.name}.jsonl; run the same command again to write {path.name} from them."
+        ) from error
