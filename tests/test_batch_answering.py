@@ -135,8 +135,8 @@ def test_another_question_history_or_setting_is_asked_anew(make: Make, cache: An
     assert not made.line("a", QUESTION.upper(), (), 1)["cached"]
     turn = (Turn("What is AlphaNet?", "A net."),)
     rewritten = make(QUESTION, GOOD, cache=cache)
-    assert not rewritten.line("a", QUESTION, turn, 1)["cached"]
-    assert rewritten.line("a", QUESTION, turn, 1)["cached"]
+    assert not rewritten.line("a", "By how much does it?", turn, 1)["cached"]
+    assert rewritten.line("a", "By how much does it?", turn, 1)["cached"]
     for changed in (
         {"answer": {"seed": 1}},
         {"answer": {"evidence_tokens": 600}},
@@ -160,8 +160,9 @@ def test_truncated_replies_and_errors_are_not_kept(make: Make, cache: AnswerCach
     # A cut rewriting is a cut reply as well.
     turn = (Turn("x", "y"),)
     rewriting = Reply(QUESTION, USAGE, None, truncated=True)
-    assert not make(rewriting, GOOD, cache=cache).line("a", QUESTION, turn, 1)["cached"]
-    assert not make(QUESTION, GOOD, cache=cache).line("a", QUESTION, turn, 1)["cached"]
+    cut = make(rewriting, GOOD, cache=cache).line("a", "And it?", turn, 1)
+    assert (cut["cached"], cut["error"]) == (False, None)
+    assert not make(QUESTION, GOOD, cache=cache).line("a", "And it?", turn, 1)["cached"]
 
 
 def test_a_hit_shows_where_the_papers_lie_now(make: Make, rag: Rag, cache: AnswerCache) -> None:

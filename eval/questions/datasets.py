@@ -70,7 +70,8 @@ class QuestionSet:
         """SHA-256 in hexadecimal."""
         digest = hashlib.sha256()
         for question in self.questions:
-            values = {name: v for name, v in asdict(question).items() if name != "note"}
+            values = {**asdict(question), "history": _turns(question)}
+            del values["note"]
             digest.update(json.dumps(values, sort_keys=True).encode() + b"\n")
         return digest.hexdigest()
 
@@ -111,7 +112,12 @@ def resolve_gold(question: Question, papers: Iterable[Paper]) -> list[set[str]]:
 
 def question_json(question: Question) -> dict[str, Any]:
     """A question as a line of a question set has it; without the fields that say nothing."""
-    return {name: value for name, value in asdict(question).items() if value not in ((), "")}
+    values = {**asdict(question), "history": _turns(question)}
+    return {name: value for name, value in values.items() if value not in ((), [], "")}
+
+
+def _turns(question: Question) -> list[dict[str, str]]:
+    return [{"question": turn.question, "answer": turn.answer} for turn in question.history]
 
 
 def _read_table(path: Path) -> QuestionSet:
