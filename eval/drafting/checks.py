@@ -101,7 +101,9 @@ def tells_paper(names: Sequence[str], frequency: Callable[[str], int]) -> Check:
 
     def check(question: str) -> str | None:
         asked = f" {key(question)} "
-        rare = [stem for stem in set(asked.split()) if is_content(stem) and frequency(stem) <= 2]
+        rare = [
+            stem for stem in set(asked.split()) if is_content(stem) and 1 <= frequency(stem) <= 2
+        ]
         said = len(rare) >= 2 or any(f" {key(name)} " in asked for name in names)
         return None if said else f'it does not name "{names[0]}"'
 

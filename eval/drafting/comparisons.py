@@ -9,15 +9,13 @@ from random import Random
 from eval.drafting import checks
 from eval.drafting.corpus import Corpus, name_of, sentences, word_pattern
 from eval.drafting.plan import Plan
-from eval.drafting.topics import TOPIC, Nearness
+from eval.drafting.topics import KEYWORD, TOPIC, Nearness
 from eval.drafting.vocabulary import BOILERPLATE, shared_terms
 from eval.retrieval.terms import holds, is_content, key, searchable, words
 from rag.types import Evidence, Paper
 
 # Papers that a term may have; with more it is a field, not something two papers have in common.
 MOST_HOLDERS = 4
-# As `TOPIC` and `KEYWORD`: what only some papers of a field have in common.
-KEYWORD = 1.9
 # Two papers that share a term are compared where each is among so many neighbours of the other.
 _NEAR = 8
 # Papers looked at on each side to see whether two are each other's neighbours.

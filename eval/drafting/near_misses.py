@@ -27,7 +27,8 @@ _NEIGHBOURS = 4
 # What a paper found of itself: "outperforms GAMs", "fewer parameters", not "to improve".
 _CLAIM = re.compile(
     r"(?<!\bto )(?<!\bcan )(?<!\bwill )(?<!\bnot )(?<!\bor )\b(?P<claim>(?:fewer|faster|quicker|"
-    r"more (?:efficient|accurate|precise)|(?:lower|higher)(?= [a-z -]{3,40} than )|"
+    r"(?:lower|higher)(?= [a-z -]{3,40} than )|"
+    r"more (?:efficient|accurate|precise)(?= [a-z -]{0,40}than )|"
     r"outperforms?|improves|reduces|lowers|beats|cuts|exceeds)"
     r"(?: (?:and|or|in|than) [a-z-]+| [A-Za-z-]+){0,3})"
 )

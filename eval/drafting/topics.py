@@ -18,8 +18,9 @@ _SAMPLED = 200
 # Below it a shared term is no topic. Of the 71 terms that 2 to 6 of 56 papers without keywords
 # share, the 22 above are nearly all what one would group papers by ("social choice", "point
 # cloud"), those below mostly not ("training process", "black-box"). A keyword is one by its
-# author's word, unless those that hold it are hardly nearer to it than others are.
-TOPIC, KEYWORD = 2.5, 1.2
+# author's word, unless others are nearly as near to it: then it is only mentioned ("cognitive
+# science", "data filtering").
+TOPIC, KEYWORD = 2.5, 1.9
 
 
 class Nearness:

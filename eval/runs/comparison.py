@@ -82,7 +82,8 @@ class Comparison:
 
     `shared` were reached in both with the same text. `otherwise`: the ID is in both, with another
     text; `unreached` were not asked in one or both; `expectations` are shared ones of which the
-    runs expect different papers or facts. `differing`: setting -> what a and b were made with.
+    runs expect different papers or facts; `failed` counts the shared ones without an answer in a
+    and in b. `differing`: setting -> what a and b were made with.
     `won` and `lost` are shared questions on which b did better and worse.
     """
 
@@ -94,6 +95,7 @@ class Comparison:
     otherwise: tuple[str, ...]
     unreached: tuple[str, ...]
     expectations: tuple[str, ...]
+    failed: tuple[int, int]
     differing: Mapping[str, tuple[object, object]]
     metrics: tuple[Difference, ...]
     won: tuple[str, ...]
@@ -142,6 +144,7 @@ def compare(
         otherwise=tuple(n for n in both if a.asked[n].text != b.asked[n].text),
         unreached=tuple(name for name in same if name not in reached),
         expectations=tuple(x.id for x, y in pairs if x.expected != y.expected),
+        failed=(sum(x.scored.failed for x, _ in pairs), sum(y.scored.failed for _, y in pairs)),
         differing=_differing(a.meta.get("identity", {}), b.meta.get("identity", {})),
         metrics=_corrected([_difference(name, pairs, seed) for name in names]),
         won=tuple(name for name, gain in gains if gain > 0),

@@ -76,6 +76,7 @@ def to_json(
         "a": str(comparison.a),
         "b": str(comparison.b),
         "shared": len(comparison.shared),
+        "failed": dict(zip("ab", comparison.failed, strict=True)),
         "only_a": list(comparison.only_a),
         "only_b": list(comparison.only_b),
         "other_text": list(comparison.otherwise),
@@ -103,7 +104,7 @@ def lines(comparison: Comparison, links: Mapping[Path, Links]) -> Iterator[str]:
         yield "Made differently: " + ", ".join(map(_differs, comparison.differing.items()))
     yield ""
     yield from aligned([_HEADER, *(_row(found) for found in comparison.metrics if found.n)])
-    yield "+ and -: questions better and worse in B; p: randomisation test, Holm's correction"
+    yield "+, -: questions better, worse in B; p: randomisation test, Holm's correction"
     yield from _items("Better in B", comparison.won, links[comparison.b])
     yield from _items("Worse in B", comparison.lost, links[comparison.b])
 
@@ -113,7 +114,8 @@ _HEADER = ("", "A", "B", "B - A", "95 % interval", "p", "n", "+", "-")
 
 
 def _questions(comparison: Comparison) -> Iterator[str]:
-    yield f"{len(comparison.shared)} questions in both"
+    failed = "{} failed in A, {} in B".format(*comparison.failed)
+    yield f"{len(comparison.shared)} questions in both; {failed}"
     for what, names in (
         ("only in A", comparison.only_a),
         ("only in B", comparison.only_b),

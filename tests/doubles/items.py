@@ -38,7 +38,6 @@ def said(
 
 def item(
     *statements: dict[str, Any],
-    question: Question | None = None,
     kind: str = "fact",
     gold: Iterable[Iterable[str]] = (),
     found: Sequence[str] = (),
@@ -52,7 +51,7 @@ def item(
     """An answer of these statements, a refusal without any; with `error` a failed item."""
     groups = tuple(frozenset(group) for group in gold)
     asked = {"id": "q", "question": "By how much?", **asked}
-    question = question or Question(kind=kind, gold=tuple(map(tuple, groups)), **asked)
+    question = Question(kind=kind, gold=tuple(map(tuple, groups)), **asked)
     answer = {
         "question": question.question,
         "answered": bool(statements),

@@ -1,0 +1,388 @@
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles.commands import UNSEEN, Rag, Run, failed
+from doubles.items import item, said, skipped, write_run
+
+from eval.items import Item
+from eval.metrics.scores import METRICS
+from eval.runs.comparison import compare, side
+from eval.runs.directory import read_run
+from eval.statistics.estimates import holm, paired_test
+
+A, B = Path("a"), Path("b")
+TWENTY = range(20)
+
+
+def answered(n: int, right: bool = True, **more: Any) -> Item:
+    """A question whose paper is "a"; of a wrong answer the confidence is lower."""
+    cited, confidence = ("a", 0.9) if right else ("b", 0.5)
+    options = {"id": f"q-{n}", "gold": [["a"]], "found": "ab", "confidence": confidence, **more}
+    return item(said(cited), **options)
+
+
+def refused(n: int) -> Item:
+    return item(id=f"q-{n}", kind="unanswerable", confidence=0.1)
+
+
+def runs(a: Iterable[Item], b: Iterable[Item], **identity: Any) -> None:
+    write_run(A, a, identity={"model": "small", "answer": {"seed": 0}})
+    write_run(B, b, identity={"model": "small", "answer": {"seed": 0}, **identity})
+
+
+def better_and_worse() -> None:
+    """Of 20 answers a has 12 right; b has 8 of those, and 5 others."""
+    runs(
+        (answered(n, n < 12, seconds=4.0 + n / 10) for n in TWENTY),
+        (answered(n, n < 8 or 12 <= n < 17, seconds=3.0 + n / 20) for n in TWENTY),
+    )
+
+
+def cells(ran: Run, title: str) -> list[str]:
+    (line,) = (line for line in ran.out.splitlines() if line.startswith(title + "  "))
+    return re.split("  +", line)
+
+
+def test_a_difference_has_an_interval_and_a_p_value(rag: Rag) -> None:
+    better_and_worse()
+    ran = rag("eval", "compare", A, B, "--metric", "correct")
+    assert ran.code == 0
+    assert ran.err == ""
+    expected = paired_test([1.0] * 8 + [0.0] * 4 + [1.0] * 5 + [0.0] * 3, [1.0] * 12 + [0.0] * 8)
+    interval = f"{expected.low:.3f}, {expected.high:.3f}"
+    row = ["Correct", "0.600", "0.650", "0.050", interval, f"{expected.p:.3f}", "20", "5", "4"]
+    assert cells(ran, "Correct") == row
+    assert ran.out.splitlines()[:3] == [
+        "A  a",
+        "B  b",
+        "20 questions in both; 0 failed in A, 0 in B",
+    ]
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
+
+
+def test_items_won_and_lost_are_named_with_where_to_look(rag: Rag) -> None:
+    better_and_worse()
+    ran = rag("eval", "compare", A, B)
+    won = [f"  q-{n}  b/results.jsonl:{n + 1}" for n in range(12, 17)]
+    lost = [f"  q-{n}  b/results.jsonl:{n + 1}" for n in range(8, 12)]
+    assert ran.out.splitlines()[-12:] == ["Better in B: 5", *won, "", "Worse in B: 4", *lost]
+    (B / "report.html").write_text("<html>")
+    ran = rag("eval", "compare", A, B)
+    assert "  q-12  b/report.html#item-q-12\n" in ran.out
+
+
+def test_links_lead_to_any_id_and_to_the_last_attempt(rag: Rag) -> None:
+    odd = "ä b#1/2"
+    runs([answered(1), answered(2, False, id=odd)], [answered(1), answered(2, id=odd)])
+    first, second = (B / "results.jsonl").read_text().splitlines()
+    (B / "results.jsonl").write_text("\n".join([second, first, second]) + "\n")
+    (A / "report.html").write_text("<html>")
+    found = rag("eval", "compare", A, B, "--json").json["comparisons"][0]
+    assert found["won"] == [
+        {"id": odd, "a": "a/report.html#item-%C3%A4%20b%231%2F2", "b": "b/results.jsonl:3"}
+    ]
+
+
+def test_json_has_every_metric(rag: Rag) -> None:
+    better_and_worse()
+    (found,) = rag("eval", "compare", A, B, "--json").json["comparisons"]
+    assert list(found) == [
+        "a", "b", "shared", "failed", "only_a", "only_b", "other_text", "not_reached",
+        "other_expectations", "differing", "metrics", "won", "lost", "worse",
+    ]  # fmt: skip
+    assert list(found["metrics"]) == list(METRICS)
+    correct = found["metrics"]["correct"]
+    assert list(correct) == [
+        "a", "b", "difference", "low", "high", "p", "p_holm", "n", "won", "lost",
+    ]  # fmt: skip
+    assert (correct["a"], correct["b"], correct["n"]) == (0.6, 0.65, 20)
+    assert [e["id"] for e in found["lost"]] == ["q-8", "q-9", "q-10", "q-11"]
+    assert (found["metrics"]["refused"]["n"], found["metrics"]["refused"]["p"]) == (0, None)
+    seconds = found["metrics"]["seconds"]
+    assert seconds["difference"] == pytest.approx(-1 - sum(n / 20 for n in TWENTY) / 20)
+    assert (seconds["won"], seconds["lost"]) == (20, 0)
+
+
+def test_p_values_are_corrected_for_their_number(rag: Rag) -> None:
+    better_and_worse()
+    names = ["correct", "seconds", "brier"]
+    options = [option for name in names for option in ("--metric", name)]
+    metrics = rag("eval", "compare", A, B, "--json", *options).json["comparisons"][0]["metrics"]
+    assert list(metrics) == names
+    plain = [metrics[name]["p"] for name in names]
+    assert [metrics[name]["p_holm"] for name in names] == pytest.approx(holm(plain))
+    assert metrics["seconds"]["p_holm"] == pytest.approx(3 * metrics["seconds"]["p"])
+
+
+def test_figures_that_are_no_means_have_intervals_and_no_p(rag: Rag) -> None:
+    better_and_worse()
+    metrics = rag("eval", "compare", A, B, "--json").json["comparisons"][0]["metrics"]
+    median = metrics["seconds_p50"]
+    a, b = (np.array([base + n / by for n in TWENTY]) for base, by in ((4, 10), (3, 20)))
+    assert median["difference"] == pytest.approx(np.median(b) - np.median(a))
+    assert median["low"] < median["difference"] < median["high"] < 0
+    assert (median["p"], median["won"]) == (None, None)
+    for name in ("ece", "aurc", "coverage_at_5_risk"):
+        assert metrics[name]["n"] == 20
+        assert metrics[name]["low"] <= metrics[name]["difference"] <= metrics[name]["high"]
+
+
+def test_refusal_precision_is_of_the_refusals_of_each_run(rag: Rag) -> None:
+    over = [item(id=f"q-{n}", gold=[["a"]]) for n in range(3)]
+    right = [refused(n) for n in range(3, 20)]
+    runs([*over, *right], [*(answered(n) for n in range(3)), *right])
+    metrics = rag("eval", "compare", A, B, "--json").json["comparisons"][0]["metrics"]
+    found = metrics["refusal_precision"]
+    assert (found["a"], found["b"], found["n"]) == (17 / 20, 1.0, 20)
+    assert 0 <= found["low"] < 3 / 20 < found["high"]
+
+
+def test_won_and_lost_by_a_metric_where_lower_is_better(rag: Rag) -> None:
+    runs([answered(1, seconds=2.0), answered(2, seconds=2.0), answered(3)],
+         [answered(1, seconds=1.0), answered(2, seconds=3.0), answered(3)])  # fmt: skip
+    found = rag("eval", "compare", A, B, "--metric", "seconds", "--json").json["comparisons"][0]
+    assert [[e["id"] for e in found[key]] for key in ("won", "lost")] == [["q-1"], ["q-2"]]
+    # A figure that no single item has: by being right.
+    found = rag("eval", "compare", A, B, "--metric", "ece", "--json").json["comparisons"][0]
+    assert (found["won"], found["lost"]) == ([], [])
+
+
+def test_a_right_refusal_is_a_right_answer() -> None:
+    wrongly = item(said("a"), id="q-2", kind="unanswerable")
+    runs([answered(1), wrongly, refused(3)], [answered(1), refused(2), refused(3)])
+    found = compare(side(read_run(A)), side(read_run(B)), ["correct", "refused"])
+    assert (found.won, found.lost) == (("q-2",), ())
+
+
+def test_only_shared_questions_are_compared_and_the_others_named(rag: Rag) -> None:
+    fresh = [answered(n) for n in range(2)]
+    changed = answered(2, question="By how much now?")
+    elsewhere = replace(answered(3), gold=(frozenset({"z"}),))
+    elsewhere = replace(elsewhere, question=replace(elsewhere.question, gold=(("z",),)))
+    left = [
+        *fresh,
+        answered(2),
+        answered(3),
+        skipped(id="q-4"),
+        *(answered(n) for n in range(5, 12)),
+    ]
+    right = [*fresh, changed, elsewhere, answered(4), answered(99)]
+    runs(left, right)
+    ran = rag("eval", "compare", A, B, "--metric", "gold_recall")
+    assert ran.out.splitlines()[2:8] == [
+        "3 questions in both; 0 failed in A, 0 in B",
+        "7 only in A: q-5, q-6, q-7, q-8, q-9 and 2 more",
+        "1 only in B: q-99",
+        "1 with another text, left out: q-2",
+        "1 not reached in one of them, left out: q-4",
+        "1 expect other papers or facts in B than in A: q-3",
+    ]
+    assert cells(ran, "Gold recall")[1:3] == ["1.000", "0.667"]
+    found = rag("eval", "compare", A, B, "--json").json["comparisons"][0]
+    assert (found["shared"], found["only_b"], found["other_text"]) == (3, ["q-99"], ["q-2"])
+    assert (found["not_reached"], found["other_expectations"]) == (["q-4"], ["q-3"])
+
+
+def test_failed_items_count_with_the_worst_share(rag: Rag) -> None:
+    broken = item(id="q-1", gold=[["a"]], error="broke off")
+    runs([answered(1), answered(2)], [broken, answered(2)])
+    ran = rag("eval", "compare", A, B)
+    assert "2 questions in both; 0 failed in A, 1 in B\n" in ran.out
+    assert cells(ran, "Correct")[1:3] == ["1.000", "0.500"]
+    # Seconds are of the questions that both have an answer to.
+    assert cells(ran, "Seconds")[6] == "1"
+
+
+def test_what_the_runs_were_made_with_is_named_where_it_differs(rag: Rag) -> None:
+    runs([answered(1)], [answered(1)], model="large", answer={"seed": 7}, code="f" * 64, judge=True)
+    ran = rag("eval", "compare", A, B)
+    assert ran.code == 0
+    said_so = (
+        'Made differently: model ("small", "large"), answer.seed (0, 7), code, judge (null, true)'
+    )
+    assert said_so in ran.out.splitlines()
+    found = rag("eval", "compare", A, B, "--json").json["comparisons"][0]["differing"]
+    assert found[1:3] == [
+        {"name": "answer.seed", "a": 0, "b": 7},
+        {"name": "code", "a": None, "b": "f" * 64},
+    ]
+
+
+def test_a_run_against_itself_differs_in_nothing(rag: Rag) -> None:
+    better_and_worse()
+    (found,) = rag("eval", "compare", A, A, "--json").json["comparisons"]
+    differences = [m["difference"] for m in found["metrics"].values() if m["n"]]
+    assert differences
+    assert set(differences) == {0.0}
+    assert {m["p"] for m in found["metrics"].values() if m["p"] is not None} == {1.0}
+    assert (found["differing"], found["won"], found["lost"]) == ([], [], [])
+
+
+def test_more_runs_are_each_compared_to_the_first(rag: Rag) -> None:
+    better_and_worse()
+    write_run("c", [answered(n) for n in TWENTY])
+    ran = rag("eval", "compare", A, B, "c", "--metric", "correct")
+    assert [line for line in ran.out.splitlines() if re.match("[AB]  ", line)] == [
+        "A  a", "B  b", "A  a", "B  c",
+    ]  # fmt: skip
+    found = rag("eval", "compare", A, B, "c", "--json").json["comparisons"]
+    assert [(c["a"], c["b"]) for c in found] == [("a", "b"), ("a", "c")]
+
+
+@pytest.mark.parametrize(
+    ("metric", "delta", "code"),
+    [
+        ("correct", "0.2", 0),
+        ("correct", "0.19", 4),
+        ("correct", "0", 4),
+        ("brier", "0.1", 0),
+        ("over_refused", "0", 0),
+        ("seconds", "0.99", 4),  # higher is worse
+        ("seconds", "1", 0),
+        ("seconds_p50", "0.99", 4),
+        ("prompt_tokens", "0", 0),
+    ],
+)
+def test_worse_by_more_than_allowed_is_exit_code_4(
+    rag: Rag, metric: str, delta: str, code: int
+) -> None:
+    runs([answered(n, n < 8) for n in range(10)],
+         [answered(n, n < 6, seconds=6.0) for n in range(10)])  # fmt: skip
+    ran = rag("eval", "compare", A, B, "--fail-if-worse", f"{metric}:{delta}")
+    assert ran.code == code
+    assert bool(ran.err) == (code == 4)
+
+
+def test_the_breach_is_told_and_every_run_counts(rag: Rag) -> None:
+    write_run(A, [answered(n) for n in range(10)])
+    write_run(B, [answered(n) for n in range(10)])
+    write_run("c", [answered(n, n < 7) for n in range(10)])
+    limits = ("--fail-if-worse", "correct:0.1", "--fail-if-worse", "seconds:0")
+    ran = rag("eval", "compare", A, B, "c", *limits)
+    said_so = "c is worse: correct went from 1 to 0.7 on 10 questions, by more than 0.1.\n"
+    assert (ran.code, ran.err) == (4, said_so)
+    ran = rag("eval", "compare", A, B, "c", *limits, "--json", "--metric", "brier")
+    assert ran.code == 4
+    assert [c["worse"] for c in ran.json["comparisons"]] == [
+        [],
+        [{"metric": "correct", "delta": 0.1, "worse_by": pytest.approx(0.3)}],
+    ]
+    # A metric with a limit is compared, whatever --metric names.
+    assert list(ran.json["comparisons"][0]["metrics"]) == ["brier", "correct", "seconds"]
+
+
+def test_a_limit_that_cannot_be_checked_does_not_pass(rag: Rag) -> None:
+    runs([answered(1)], [answered(1)])
+    ran = rag("eval", "compare", A, B, "--fail-if-worse", "refused:0.1")
+    assert ran.code == 1
+    assert ran.err == (
+        "refused cannot be compared: it applies to no question that a and b share. Use "
+        "--fail-if-worse with a metric of the table.\n"
+    )
+
+
+@pytest.mark.parametrize("limit", ["correct", "correct:", ":0.1", "correct:x", "correct:-0.1",
+                                   "correct:nan", "correct:inf"])  # fmt: skip
+def test_a_malformed_limit_is_a_usage_error(rag: Rag, limit: str) -> None:
+    runs([answered(1)], [answered(1)])
+    ran = rag("eval", "compare", A, B, "--fail-if-worse", limit)
+    assert (ran.code, ran.out) == (2, "")
+    if limit == ":0.1":
+        assert ran.err.startswith("There is no metric ''.")
+    else:
+        assert ran.err == (
+            f"--fail-if-worse {limit}: give a metric and how much worse it may be, as in "
+            "--fail-if-worse correct:0.05\n"
+        )
+
+
+@pytest.mark.parametrize("option", [("--metric", "corect"), ("--fail-if-worse", "corect:0.1")])
+def test_an_unknown_metric_is_a_usage_error_that_names_the_closest(
+    rag: Rag, option: tuple[str, str]
+) -> None:
+    runs([answered(1)], [answered(1)])
+    ran = rag("eval", "compare", A, B, *option)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("There is no metric 'corect'. Is 'correct' meant? All: correct, ")
+
+
+def test_one_run_is_not_enough(rag: Rag) -> None:
+    runs([answered(1)], [])
+    failed(
+        rag("eval", "compare", A), 2,
+        "Name at least two run directories: rag eval compare RUN_A RUN_B",
+    )  # fmt: skip
+
+
+def test_runs_without_a_shared_question_cannot_be_compared(rag: Rag) -> None:
+    runs([answered(1)], [answered(2)])
+    ran = rag("eval", "compare", A, B)
+    assert ran.code == 1
+    assert "1 only in B: q-2\n" in ran.out
+    assert ran.err == (
+        "a and b share no question that both were asked. Compare runs of one question set.\n"
+    )
+
+
+def test_an_empty_run_is_no_failure_of_the_program(rag: Rag) -> None:
+    runs([], [answered(1)])
+    assert rag("eval", "compare", A, B).code == 1
+
+
+def test_what_is_no_finished_run_is_named(rag: Rag) -> None:
+    runs([answered(1)], [answered(1)])
+    missing = rag("eval", "compare", A, "nowhere")
+    assert (missing.code, missing.out) == (2, "")
+    assert missing.err.startswith("There is no run in nowhere.")
+    write_run("killed", [answered(1), skipped(id="q-2")], finished=None)
+    killed = rag("eval", "compare", A, "killed")
+    assert (killed.code, killed.out) == (1, "")
+    assert "killed is not finished: 1 of 2 questions" in killed.err
+    shutil.copytree(B, "damaged")
+    Path("damaged/results.jsonl").write_text('{"id": "q-1", "answ\n')
+    damaged = rag("eval", "compare", "damaged", A)
+    assert (damaged.code, damaged.out) == (1, "")
+    assert "results.jsonl, line 1" in damaged.err
+
+
+def test_verdicts_that_do_not_fit_the_answer_are_named(rag: Rag) -> None:
+    good = answered(1)
+    bad = replace(good, result={**(good.result or {}), "entailment": []})
+    runs([good], [bad])
+    ran = rag("eval", "compare", A, B)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("The result of question q-1 is damaged:")
+
+
+def test_a_missing_package_is_told_with_the_command_that_installs_it(
+    rag: Rag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs([answered(1)], [answered(1)])
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    said_so = 'Comparing runs needs ir_measures. Run: pip install "citewise[eval]"'
+    failed(rag("eval", "compare", A, B), 1, said_so)
+
+
+def test_text_that_steers_a_terminal_is_not_printed(rag: Rag) -> None:
+    evil = "q\x1b[31m\u202e"
+    runs([answered(1, False, id=evil), answered(2)], [answered(1, id=evil)], model="\x1b]0;x\x07")
+    ran = rag("eval", "compare", A, B)
+    assert "Better in B: 1" in ran.out
+    assert not UNSEEN.search(ran.out + ran.err)
+
+
+def test_long_lists_are_cut_on_the_screen_and_whole_in_json(rag: Rag) -> None:
+    runs([answered(n, False) for n in range(30)], [answered(n) for n in range(30)])
+    ran = rag("eval", "compare", A, B)
+    assert "  and 10 more, all of them with --json\n" in ran.out
+    assert "Worse in B: none" in ran.out
+    assert len(rag("eval", "compare", A, B, "--json").json["comparisons"][0]["won"]) == 30
