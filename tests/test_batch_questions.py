@@ -207,3 +207,9 @@ def test_every_line_becomes_a_question_or_is_named(lines: list[str]) -> None:
     assert sorted([a.line for a in found.asked] + [b.line for b in found.bad]) == numbers
     assert len({(a.id, a.question) for a in found.asked}) == len({a.id for a in found.asked})
     assert all(any(c.isalnum() for c in asked.question) for asked in found.asked)
+
+
+def test_a_first_line_longer_than_a_table_may_have_is_no_header() -> None:
+    found = read("q.txt", "x" * 131_073 + "\nWhat?\n")
+    assert texts(found) == ["What?"]
+    assert [line for line, _ in bad(found)] == [1]

@@ -290,6 +290,14 @@ def test_a_limit_that_cannot_be_checked_does_not_pass(rag: Rag) -> None:
     )
 
 
+def test_a_run_that_stopped_early_does_not_pass(rag: Rag) -> None:
+    runs([answered(1), answered(2)], [answered(1), skipped(id="q-2")])
+    ran = rag("eval", "compare", A, B, "--fail-if-worse", "correct:0.1")
+    assert ran.code == 1
+    assert "1 questions were not reached in a or b: finish both runs" in ran.err
+    assert rag("eval", "compare", A, B).code == 0
+
+
 @pytest.mark.parametrize("limit", ["correct", "correct:", ":0.1", "correct:x", "correct:-0.1",
                                    "correct:nan", "correct:inf"])  # fmt: skip
 def test_a_malformed_limit_is_a_usage_error(rag: Rag, limit: str) -> None:

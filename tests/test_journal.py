@@ -19,6 +19,7 @@ from rag.errors import BatchError
 from rag.types import Usage
 
 PATH = Path("results.jsonl")
+WHOLE = b'{"id": "a", "answer": {}, "error": null}\n'
 
 
 def line(item_id: str, text: str = "", *, error: str | None = None, **more: Any) -> dict[str, Any]:
@@ -153,13 +154,14 @@ def test_a_torn_line_is_cut_off_and_reported() -> None:
 @pytest.mark.parametrize(
     ("content", "number"),
     [
-        (b'{"id": "a", "error": null}\nnot JSON\n{"id": "b"}\n', 2),
-        (b'{"id": "a"}\n["b"]\n', 2),
+        (WHOLE + b'not JSON\n{"id": "b"}\n', 2),
+        (b'{"id": "a"}\n', 1),
+        (WHOLE + b'["b"]\n', 2),
         (b'{"id": 3}\n', 1),
         (b'{"question": "Mine?"}\n', 1),
         (b'{"id": "a", "answer": "text"}\n', 1),
         (b"my own notes, without an end", 1),
-        (b'{"id": "a"}\nmy own notes', 2),
+        (WHOLE + b"my own notes", 2),
         (b'{"question": "Mine?"}', 1),
         (b"\xff\xfe\n", 1),
     ],
@@ -174,10 +176,10 @@ def test_what_no_run_wrote_is_refused_and_left_as_it_is(content: bytes, number: 
 
 
 def test_blank_lines_are_passed_over_and_go_when_the_file_is_settled() -> None:
-    PATH.write_bytes(b'\n{"id": "a", "error": null}\n\n')
+    PATH.write_bytes(b"\n" + WHOLE + b"\n")
     with Journal.open(PATH) as journal:
         journal.settle(["a"])
-    assert PATH.read_bytes() == b'{"id": "a", "error": null}\n'
+    assert PATH.read_bytes() == WHOLE
 
 
 def test_a_run_that_wrote_nothing_leaves_no_empty_file() -> None:
@@ -327,3 +329,11 @@ def test_cut_anywhere_no_whole_line_is_lost_and_none_is_doubled(
             assert list(journal.lines()) == [expected[i] for i in order]
         read = [json.loads(text) for text in path.read_bytes().split(b"\n") if text]
         assert read == [expected[i] for i in order]
+
+
+def test_a_file_that_is_removed_meanwhile_stops_the_run() -> None:
+    with Journal.open(PATH) as journal:
+        journal.append(line("a"))
+        PATH.unlink()
+        with pytest.raises(BatchError, match="was removed while the run was at work"):
+            journal.append(line("b"))

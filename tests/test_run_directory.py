@@ -24,14 +24,32 @@ from rag.answer import Turn
 from rag.errors import RagError, ReadError, UsageError
 
 RUN = Path("run")
+ANSWER = {
+    "answered": True,
+    "confidence": 0.8,
+    "text": "Yes.",
+    "statements": [],
+    "usage": {"prompt_tokens": 600, "completion_tokens": 30},
+    "seconds": {"total": 5.0},
+}
 FIRST = Question("1", "followup", "q?", (("000:1",),), ("x",), ("y",), (Turn("a", "b"),), "n")
 SECOND = Question("2", "unanswerable", "r?\u2028")
 ASKED = [(FIRST, Gold((frozenset({"b", "a"}), frozenset()))), (SECOND, Gold(()))]
 
 
 def result(item_id: str, error: str | None = None, attempt: int = 1) -> dict[str, Any]:
-    answer = None if error else {"answered": True}
-    return {"id": item_id, "attempt": attempt, "answer": answer, "error": error}
+    answer = None if error else ANSWER
+    return {
+        "id": item_id,
+        "attempt": attempt,
+        "cached": False,
+        "answer": answer,
+        "notes": [],
+        "retrieved": [],
+        "entailment": [],
+        "unknown_ids": [],
+        "error": error,
+    }
 
 
 def made(*results: dict[str, Any] | str, **meta: Any) -> Path:
@@ -53,7 +71,7 @@ def test_a_run_is_read_with_its_questions_gold_and_results() -> None:
     assert first.gold == (frozenset("ab"), frozenset())
     assert first.failed
     assert (second.question, second.gold, second.failed) == (SECOND, (), False)
-    assert second.answer == {"answered": True}
+    assert second.answer == ANSWER
     assert run.items[1] == run.items[-1] == run.items[:][1] == second
     assert list(run.items) == [first, second]
     with pytest.raises(IndexError):
@@ -69,7 +87,7 @@ def test_the_last_line_of_an_item_counts_and_skipped_ones_have_none() -> None:
 
 def test_a_run_that_is_not_finished_says_how_far_it_has_come() -> None:
     made(result("1"), '{"id": "2", "answ', finished=None)
-    with pytest.raises(ReadError, match=r"results\.jsonl, line 2: damaged"):
+    with pytest.raises(ReadError, match=r"results\.jsonl, line 2, is damaged"):
         read_run(RUN)
     assert read_run(RUN, unfinished=True).items[1].result is None
     (RUN / "results.jsonl").write_text(json.dumps(result("1")) + "\n")
@@ -81,8 +99,11 @@ def test_a_run_that_is_not_finished_says_how_far_it_has_come() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", r"results\.jsonl, line 2: damaged\. Run the `rag eval answers` command of this run"),
-        ('{"id": "1"}\n', r"results\.jsonl, line 2: damaged\."),
+        (
+            "{",
+            r"results\.jsonl, line 2, is damaged\. Run the `rag eval answers` command of this run",
+        ),
+        ('{"id": "1"}\n', r"results\.jsonl, line 2, is damaged\."),
         (result("3"), r"results\.jsonl has a result of '3', which is no question of the run\."),
     ],
 )
@@ -206,3 +227,20 @@ def test_the_checkout_is_named_by_its_commit(tmp_path: Path) -> None:
     assert (len(state["commit"]), state["dirty"]) == (40, False)
     (tmp_path / "file").write_text("y")
     assert environment.git_state(tmp_path) == {**state, "dirty": True}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("answer", {**ANSWER, "statements": [None]}, "answer.statements.0: "),
+        ("answer", {**ANSWER, "confidence": float("nan")}, "answer.confidence: "),
+        ("answer", "x", "answer: "),
+        ("answer", None, "neither or both"),
+        ("entailment", [{"all": True}], "entailment.0.each: "),
+    ],
+)
+def test_a_result_of_another_shape_is_named(field: str, value: Any, said: str) -> None:
+    run = read_run(made(result("2"), {**result("1"), field: value}))
+    with pytest.raises(ReadError, match=r"results\.jsonl, line 2, is not a result") as error:
+        list(run.items)
+    assert said in str(error.value)

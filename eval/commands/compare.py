@@ -107,7 +107,14 @@ def _finish(comparisons: list[Comparison], limits: list[Limit]) -> None:
         messages.line(_verdict(comparison, limit, found), "red")
     if any(found.worse_by is not None for _, _, found in broken):
         raise typer.Exit(WORSE)
-    if broken:
+    left = [c for c in comparisons if c.unreached] if limits else []
+    for comparison in left:
+        messages.line(
+            f"{len(comparison.unreached)} questions were not reached in {comparison.a} or "
+            f"{comparison.b}: finish both runs before --fail-if-worse can pass.",
+            "red",
+        )
+    if broken or left:
         raise typer.Exit(1)
 
 

@@ -117,6 +117,10 @@ def summarize(items: Sequence[Item], seed: int = 0) -> Summary:
     )
 
 
+# Characters of a kind's name in the table.
+_LONGEST_NAME = 24
+
+
 def table(summary: Summary) -> list[str]:
     """The figures as lines for a terminal: overall with intervals, then means by kind."""
     reached = f"{summary.n} questions, {summary.failed} of them failed; {summary.skipped} skipped"
@@ -129,7 +133,7 @@ def table(summary: Summary) -> list[str]:
     kinds = [("", "n", "failed", *_BY_KIND)]
     kinds += [
         (
-            name,
+            name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…",
             str(kind.n),
             str(kind.failed),
             *(_of_any(kind, names) for names in _BY_KIND.values()),

@@ -12,7 +12,7 @@ from typing import Any
 from eval.items import Item
 from eval.questions.datasets import Question, question_json
 from eval.questions.gold import Gold
-from eval.runs.lines import START_AGAIN, RunItems
+from eval.runs.lines import RunItems
 from rag.errors import RagError, ReadError, UsageError
 
 FORMAT = 1
@@ -81,7 +81,9 @@ def read_json(path: Path) -> Any:
     except (FileNotFoundError, NotADirectoryError):
         raise
     except (OSError, ValueError, RecursionError) as error:
-        raise ReadError(f"{path} cannot be read: {error}. {START_AGAIN}") from error
+        raise ReadError(
+            f"{path} cannot be read: {error}. Restore it, or make the run anew elsewhere."
+        ) from error
 
 
 def _no_run(directory: Path) -> str:
@@ -192,6 +194,14 @@ def writing(directory: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise RagError(
-            f"{directory} cannot be written: {error.strerror or error}. What stands there is "
-            "whole. Make room or check its permissions, then run the same command again."
+            f"{directory} cannot be written: {error.strerror or error}. {_remedy(directory)}"
         ) from error
+
+
+def _remedy(directory: Path) -> str:
+    if not directory.is_dir():
+        return "Make the directory, or choose another."
+    return (
+        "What stands there is whole. Make room or check its permissions, then run the same command "
+        "again."
+    )

@@ -10,10 +10,14 @@ from typing import Any, BinaryIO, overload
 
 from eval.items import Item
 from eval.questions.datasets import Question
+from eval.runs.shape import fault
 from rag.answer import Turn
 from rag.errors import ReadError
 
-START_AGAIN = "Delete the directory and run `rag eval answers` again, or choose another."
+RUN_AGAIN = (
+    "Run the `rag eval answers` command of this run again: it keeps the answers that are there, "
+    "and mends what can be mended."
+)
 
 
 class RunItems(Sequence[Item]):
@@ -36,7 +40,7 @@ class RunItems(Sequence[Item]):
         if strange:
             raise ReadError(
                 f"{results} has a result of {min(strange)!r}, which is no question of the run. "
-                f"{START_AGAIN}"
+                "Remove that line."
             )
 
     @property
@@ -62,8 +66,20 @@ class RunItems(Sequence[Item]):
     def _read(self, places: Sequence[tuple[int, int | None]]) -> Iterator[Item]:
         with _opened(self._questions) as questions, _opened(self._results) as results:
             for asked, answered in places:
-                result = None if answered is None else _at(results, answered)
+                result = None if answered is None else self._result(results, answered)
                 yield _item(_at(questions, asked), result)
+
+    def _result(self, results: BinaryIO, place: int) -> Any:
+        result = _at(results, place)
+        problem = fault(result)
+        if problem is None:
+            return result
+        results.seek(0)
+        number = results.read(place).count(b"\n") + 1
+        raise ReadError(
+            f"{self._results}, line {number}, is not a result that a run wrote ({problem}). Remove "
+            "that line; the `rag eval answers` command of this run then asks its question again."
+        )
 
 
 def _at(file: BinaryIO, place: int) -> Any:
@@ -85,10 +101,7 @@ def _places(path: Path, needed: Sequence[str], torn: bool) -> Iterator[tuple[str
                 raw = json.loads(line)
                 found = [raw[name] for name in ("id", *needed)]
             except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise ReadError(
-                    f"{path}, line {number}: damaged. Run the `rag eval answers` command of this "
-                    "run once more: it mends what can be mended."
-                ) from error
+                raise ReadError(f"{path}, line {number}, is damaged. {RUN_AGAIN}") from error
             yield str(found[0]), place
             place += len(line)
 
@@ -99,7 +112,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise ReadError(f"{path} cannot be read: {error.strerror}. {START_AGAIN}") from error
+        raise ReadError(f"{path} cannot be read: {error.strerror}. {RUN_AGAIN}") from error
 
 
 def _item(raw: Mapping[str, Any], result: Mapping[str, Any] | None) -> Item:

@@ -187,6 +187,11 @@ class Journal:
             end += len(content)
 
     def _write(self, content: bytes) -> None:
+        if os.fstat(self._file.fileno()).st_nlink == 0:
+            raise BatchError(
+                f"{self.path} was removed while the run was at work, which stops here. Run the "
+                "same command again: it begins anew, with the answers that the cache has kept."
+            )
         self._file.seek(self._end)
         rest = memoryview(content)
         while rest:  # a disk that fills up takes a part
@@ -274,7 +279,8 @@ def usage_of(line: Mapping[str, Any]) -> Usage:
 def _attempt(line: Mapping[str, Any]) -> Attempt:
     if not isinstance(line["id"], str):
         raise TypeError("an ID is text")
-    failed = line.get("error") is not None
+    _ = line["answer"]
+    failed = line["error"] is not None
     return Attempt(int(line.get("attempt", 1)), failed, usage_of(line), bool(line.get("cached")))
 
 

@@ -126,7 +126,10 @@ def _rows(suffix: str, text: str, name: str) -> Iterator[_Row]:
 def _delimiter(header: str) -> str | None:
     """What parts a header's cells, one of which is `question`; None where none is."""
     for delimiter in DELIMITERS:
-        cells = next(csv.reader([header], delimiter=delimiter), [])
+        try:
+            cells = next(csv.reader([header], delimiter=delimiter), [])
+        except csv.Error:  # a cell longer than a table may have
+            return None
         if COLUMN in (cell.strip().casefold() for cell in cells):
             return delimiter if len(cells) > 1 else _NOTHING
     return None

@@ -65,9 +65,14 @@ def item(
         "id": question.id,
         "kind": question.kind,
         "question": question.question,
+        "attempt": 1,
+        "notes": [],
         "cached": cached,
         "answer": None if error else answer,
-        "retrieved": [{"rank": n, "paper_id": name} for n, name in enumerate(found, start=1)],
+        "retrieved": [
+            {"rank": n, "paper_id": name, "title": name.upper(), "score": 1 / n}
+            for n, name in enumerate(found, start=1)
+        ],
         "entailment": [] if error else [s["entailment"] for s in statements],
         "unknown_ids": list(unknown),
         "error": error,
