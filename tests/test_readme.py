@@ -26,7 +26,7 @@ def test_every_command_named_exists(rag: Rag) -> None:
     for command in sorted(commands):
         words = [word for word in command.split()[1:] if word.islower() and word.isalpha()]
         assert rag(*words, "--help").code == 0, command
-    assert len(commands) == 8
+    assert len(commands) == 10
 
 
 @pytest.mark.parametrize(
