@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from doubles.commands import FACT, QUESTION, Rag, reply
 from doubles.service import Service
 
+from eval.metrics.measures import METRICS
 from rag.config import load_settings
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MANUAL = README + (ROOT / "eval" / "README.md").read_text(encoding="utf-8")
 KEYS = {"RAG_LLM_API_KEY", "RAG_EMBEDDING_API_KEY"}
 NUMBERS = {"RAG_LLM_CONTEXT_TOKENS": "4096", "RAG_ANSWER_EVIDENCE_TOKENS": "700"}
 
@@ -30,10 +33,22 @@ def test_every_command_named_exists(rag: Rag) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted(set(re.findall(r"`((?:rag|eval|prompts)/[\w./]*)`", README)))
+    "path", sorted(set(re.findall(r"`((?:rag|eval|prompts)/[\w./]*)`", MANUAL)))
 )
 def test_every_path_named_exists(path: str) -> None:
     assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"python -m ([\w.]+)", MANUAL))))
+def test_every_module_named_can_be_run(name: str) -> None:
+    assert find_spec(name) is not None
+
+
+def test_every_metric_named_exists() -> None:
+    table = MANUAL.split("| metric | |")[1].split("Intervals:")[0]
+    named = {name for row in table.splitlines() for name in re.findall(r"`([\w@]+)`", row[:120])}
+    assert len(named) > 20
+    assert named <= set(METRICS)
 
 
 def test_the_lines_by_hand_are_those_of_make() -> None:
