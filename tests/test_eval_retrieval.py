@@ -221,7 +221,27 @@ def test_another_tools_run_is_measured_over_every_judged_query(rag: Rag) -> None
     queries = write("some.jsonl", {"_id": "q1", "text": "x"})
     ran = rag("eval", "retrieval", "--run", run, "--qrels", qrels, "--queries", queries, "--json")
     assert (ran.json["queries"], ran.json["not_asked"]) == (1, 1)
-    assert ran.err == "Left out, judged but not among the queries: 1 query (q2).\n"
+    assert ran.err.splitlines() == [
+        "Left out, judged but not among the queries: 1 query (q2).",
+        "Left out, in a run but not in the collection: 1 query (q7).",
+    ]
+
+
+def test_a_run_of_other_queries_is_refused(rag: Rag) -> None:
+    Path("theirs.trec").write_text("zz Q0 a 1 1 t\n")
+    qrels = write_qrels_file("q1 0 a 1\n")
+    queries = write("some.jsonl", {"id": "q1", "text": "x"})
+    ran = rag("eval", "retrieval", "--run", "theirs.trec", "--qrels", qrels, "--queries", queries)
+    assert (ran.code, ran.out) == (1, "")
+
+
+@pytest.mark.parametrize("name", ["nets/corpus.jsonl", "nets/queries.jsonl", "nets/qrels.tsv"])
+def test_what_is_read_is_not_overwritten(rag: Rag, folder: Path, name: str) -> None:
+    before = Path(name).read_bytes()
+    ran = rag("eval", "retrieval", "--corpus", folder, "--run-out", name)
+    assert (ran.code, ran.out) == (2, "")
+    assert "is read by this command: write" in ran.err
+    assert Path(name).read_bytes() == before
 
 
 def test_one_abstract_under_two_ids_takes_two_ranks(rag: Rag) -> None:

@@ -88,6 +88,8 @@ def retrieval(  # noqa: PLR0917 - one parameter for each option
     from rag.errors import UsageError
     from rag.render import Screen
 
+    inputs = [*(corpus or []), *(f for f in (queries, qrels) if f), *(run or [])]
+    _spare(inputs, [f for f in (run_out, qrels_out) if f], several=baselines or len(run or []) > 1)
     if run:
         if baselines or store:
             raise UsageError("--run measures what is there: leave out --baselines and --store.")
@@ -109,6 +111,27 @@ def retrieval(  # noqa: PLR0917 - one parameter for each option
         write_run(file, report.runs[name], name)
     if qrels_out:
         write_qrels(qrels_out, report.collection.qrels)
+
+
+def _spare(inputs: list[Path], outputs: list[Path], *, several: bool) -> None:
+    """Make sure that nothing which is read is overwritten.
+
+    Raises:
+        UsageError: an output is one of the inputs, lies among papers, or is `several` files of
+            which one may be an input.
+    """
+    from eval.retrieval.collection import CORPUS, QRELS, QUERIES
+    from rag.errors import UsageError
+
+    for output in (path.resolve() for path in outputs):
+        for given in (path.resolve() for path in inputs):
+            if (given / CORPUS).is_file():
+                read = output in [given / name for name in (CORPUS, QUERIES, QRELS)]
+            else:
+                read = output.is_relative_to(given)
+            beside = given.parent == output.parent and given.name.startswith(f"{output.stem}.")
+            if read or (several and beside):
+                raise UsageError(f"{given} is read by this command: write {output.name} elsewhere.")
 
 
 def _searched(collection: Collection, baselines: bool, depth: int, store: Path | None) -> Report:

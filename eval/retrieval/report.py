@@ -24,7 +24,8 @@ class Report:
     """Systems measured on one collection; `systems[0]` is compared to each other one.
 
     `missing` are relevant papers that the index lacks, None where no index was searched; `refused`
-    are queries that could not be asked, with the reason. Both count as not found.
+    are queries that could not be asked, with the reason. Both count as not found. `strangers` are
+    queries of ready runs that the collection does not have.
     """
 
     collection: Collection
@@ -33,6 +34,7 @@ class Report:
     index: Built | None = None
     missing: tuple[str, ...] | None = None
     refused: Mapping[str, str] | None = None
+    strangers: tuple[str, ...] = ()
 
     def differences(self) -> dict[str, dict[str, PairedTest]]:
         """By the other system's name: the first minus it, in each measure."""
@@ -92,6 +94,11 @@ def remarks(report: Report) -> Iterator[str]:
         yield (
             "Left out, judged but not among the queries: "
             f"{_named(collection.unasked, 'query', 'queries')}."
+        )
+    if report.strangers:
+        yield (
+            "Left out, in a run but not in the collection: "
+            f"{_named(report.strangers, 'query', 'queries')}."
         )
     for query, why in list((report.refused or {}).items())[:NAMED]:
         yield f"Query {query} was not asked, and counts 0: {why}"

@@ -66,4 +66,5 @@ def measure_runs(
     in_runs = {query for run in runs.values() for query in run}
     collection = read_judgements(corpus, queries, qrels, in_runs)
     systems = tuple(measure(name, run, collection.qrels) for name, run in runs.items())
-    return Report(collection, systems, runs)
+    strangers = in_runs - collection.qrels.keys() - set(collection.unjudged)
+    return Report(collection, systems, runs, strangers=tuple(sorted(strangers)))

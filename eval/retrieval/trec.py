@@ -30,6 +30,7 @@ MOST = 1_000
 
 # As C's isspace, so that a line has the same columns for every tool.
 _BLANKS = re.compile(r"[ \t\f\v\r]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -169,8 +170,5 @@ def _grade(cell: str) -> int:
 
 
 def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    """Whether every tool reads it as the same number; Python's float takes 1_0 and more."""
+    return _NUMBER.fullmatch(cell) is not None
