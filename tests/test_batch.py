@@ -104,7 +104,9 @@ def test_the_summary_as_json(filled: Rag, service: Service) -> None:
         "seconds": 0,
         "stopped": None,
     }
-    assert ran.err.startswith("Line 2 is left out: It has no field 'question'.\n1 done, 1 failed, ")
+    assert ran.err.startswith(
+        "Line 2 is left out: It has no field 'question'.\n1 done, 0 failed, 1 unreadable, "
+    )
     assert Path("a.md").read_text().startswith(f"## {QUESTION}\n\n{FACT} \\[alpha\\]\n")
 
 
@@ -298,7 +300,7 @@ def test_answers_of_another_make_are_not_mixed(
     ):
         with monkeypatch.context() as patched:
             patched.setenv(name, value)
-            failed(filled(*arguments), 1, said.format(what))
+            failed(filled(*arguments), 2, said.format(what))
     assert (Path("a.csv").read_bytes(), Path("a.csv.jsonl").read_bytes()) == before
     assert filled(*arguments).code == 0
 
@@ -310,7 +312,7 @@ def test_an_id_whose_question_has_changed_is_refused(filled: Rag, service: Servi
     write("q.jsonl", {"id": "a", "question": "Something else?"})
     failed(
         filled("batch", "q.jsonl", "--out", "a.jsonl"),
-        1,
+        2,
         "a.jsonl answers another question under the ID 'a' than q.jsonl asks. Give the changed "
         "question another ID, choose another --out, or remove that line.",
     )

@@ -19,7 +19,7 @@ from rag.batch.questions import STANDARD_INPUT, Asked, BadLine, Questions, read_
 from rag.batch.setup import budget_for, patient, usual_jobs
 from rag.chat_model import ChatModel
 from rag.config import Settings
-from rag.errors import BatchError, UsageError
+from rag.errors import UsageError
 from rag.llm import open_chat
 from rag.session import FileProgress, Search, open_search
 
@@ -95,9 +95,9 @@ def run_batch(
     """Answer what has no answer yet, and write the file anew.
 
     Raises:
-        UsageError: the questions or the file for the answers cannot be used, or a price is missing.
-        BatchError: another process is at work on the file, it was made with other papers, model,
-            prompts or settings, or it cannot be written.
+        UsageError: the questions or the file for the answers cannot be used, it was made with
+            other papers, model, prompts or settings, or a price is missing.
+        BatchError: another process is at work on the file, or it cannot be written.
         RagError: see `open_search` and `open_chat`.
     """
     started = time.perf_counter()
@@ -200,13 +200,13 @@ def _require_same(
     for line in lines:
         known = line.get("made_with")
         if known is not None and known != answering.made_with:
-            raise BatchError(
+            raise UsageError(
                 f"{request.journal} was made with {_other(line, answering)}. New answers are not "
                 "mixed with those: finish it with what it was made with, choose another --out, or "
                 "remove it to begin anew."
             )
         if asked.get(line["id"], line.get("question")) != line.get("question"):
-            raise BatchError(
+            raise UsageError(
                 f"{request.journal} answers another question under the ID {line['id']!r} than "
                 f"{request.questions} asks. Give the changed question another ID, choose another "
                 "--out, or remove that line."

@@ -95,8 +95,8 @@ def _counts(summary: Summary) -> str:
     before = f" ({outcome.before} before)" if outcome.before else ""
     cost = f" for {outcome.cost:.4g}" if outcome.cost is not None else ""
     tokens = outcome.usage.prompt_tokens + outcome.usage.completion_tokens
-    failed = outcome.failed + len(summary.bad)
+    unread = f", {len(summary.bad)} unreadable" if summary.bad else ""
     return (
-        f"{outcome.done} done{before}, {failed} failed, {outcome.skipped} skipped, "
+        f"{outcome.done} done{before}, {outcome.failed} failed{unread}, {outcome.skipped} skipped, "
         f"{outcome.cached} cached, {tokens:,} tokens{cost}, {summary.seconds:.1f} s: {summary.out}"
     )
