@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from eval.statistics.estimates import Estimate
+from rag.text import visible
 
 
 def cell(found: Estimate) -> str:
@@ -12,3 +13,16 @@ def cell(found: Estimate) -> str:
     if found.low is None or found.high is None:
         return f"{found.value:.3f}"
     return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def shortened(name: str, longest: int) -> str:
+    """A name of at most `longest` characters, its middle left out: paths differ at both ends.
+
+    >>> shortened("runs/of/monday/bm25.trec", 13)
+    'runs/o…5.trec'
+    """
+    shown = visible(name)
+    if len(shown) <= longest:
+        return shown
+    tail = (longest - 1) // 2
+    return f"{shown[: longest - 1 - tail]}…{shown[len(shown) - tail :]}"

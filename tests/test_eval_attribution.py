@@ -205,6 +205,14 @@ def test_the_figures_are_plain_text(rag: Rag) -> None:
     assert lines[-1].startswith("The bundled weights were fitted on attributionbench-dev and")
 
 
+def test_a_long_source_is_shortened_for_display_only(rag: Rag) -> None:
+    source = "from" + "x" * 500 + "here"
+    path = write("c.jsonl", labelled(FOUND, True, source=source))
+    shown = rag("eval", "attribution", path).out.splitlines()[0]
+    assert shown == f"from{'x' * 16}…{'x' * 15}here: 1 claim, 1 of them supported"
+    assert rag("eval", "attribution", path, "--json").json["sources"][0]["source"] == source
+
+
 def test_nothing_to_judge_is_an_error(rag: Rag) -> None:
     path = write("c.jsonl", {"claim": "x", "paper_id": "beta", "label": "SUPPORT"})
     ran = rag("eval", "attribution", path)

@@ -94,6 +94,27 @@ def test_bad_results_are_named_by_file_and_line() -> None:
         read_run(file("\n"))
 
 
+@pytest.mark.parametrize(
+    "number", ["1_0", "\u0661", "\uff11", "\u00bd", "0x1", "nan", "+-1", "1,0"]
+)
+def test_only_plain_decimal_numbers_are_numbers(number: str) -> None:
+    end = "Correct or remove what is wrong."
+    grade = f"the grade {number!r} is not a whole number up to 1000. {end}"
+    run = file(f"q1 Q0 a 1 2.5e-1 t\nq1 Q0 b 2 {number} t\n")
+    says(
+        run,
+        read_run,
+        f"file.txt, line 2: the score {number!r} is not a number in single precision. {end}",
+    )
+    says(file(f"q1 0 a 1\nq1 0 b {number}\n"), read_qrels, f"file.txt, line 2: {grade}")
+    # nor does such a first line pass for a header
+    says(file(f"q1\ta\t{number}\nq1\tb\t1\n"), read_qrels, f"file.txt, line 1: {grade}")
+
+
+def test_a_first_line_with_a_number_between_blanks_is_no_header() -> None:
+    assert read_qrels(file("q1\ta\t1 \nq1\tb\t2\n")) == {"q1": {"a": 1, "b": 2}}
+
+
 def test_every_tool_reads_our_order() -> None:
     import ir_measures
     import pytrec_eval

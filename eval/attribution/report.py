@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.attribution.claims import Judged, Label
-from eval.cells import cell
+from eval.cells import cell, shortened
 from eval.statistics.estimates import Estimate, bootstrap, estimate
 from rag.verify import SUPPORTED
 
@@ -29,6 +29,9 @@ FITTED = (
     "The bundled weights were fitted on attributionbench-dev and scifact-train themselves: expect "
     "less on other claims. python -m eval.attribution.fit prints cross-validated figures."
 )
+
+# Longest name of a source, in characters, in a line of 80 columns with two counts.
+_LONGEST_SOURCE = 40
 
 # Shape (claims, 2).
 Rows = NDArray[np.float64]
@@ -119,7 +122,8 @@ def lines(found: Sequence[Agreement]) -> Iterator[str]:
     """The figures for a person, a line each."""
     for a in found:
         plural = "s" * (a.claims > 1)
-        yield f"{a.source}: {a.claims:,} claim{plural}, {a.supported:,} of them supported"
+        source = shortened(a.source, _LONGEST_SOURCE)
+        yield f"{source}: {a.claims:,} claim{plural}, {a.supported:,} of them supported"
         for name, value in _figures(a).items():
             of = " of 'unsupported'" * (name in ("precision", "recall"))
             yield f"  {name.replace('_', ' ') + of:<28} {cell(value)}".replace("auroc", "AUROC")

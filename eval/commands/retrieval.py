@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,13 +85,15 @@ def retrieval(  # noqa: PLR0917 - one parameter for each option
     """
     from eval.retrieval.collection import read_collection
     from eval.retrieval.report import remarks, table, to_json
-    from eval.retrieval.run import measure_runs
+    from eval.retrieval.run import HYBRID, WITH_BASELINES, measure_runs, run_names
     from eval.retrieval.trec import require_columns, write_qrels, write_run
     from rag.errors import UsageError
     from rag.render import Screen
 
-    inputs = [*(corpus or []), *(f for f in (queries, qrels) if f), *(run or [])]
-    _spare(inputs, [f for f in (run_out, qrels_out) if f], several=baselines or len(run or []) > 1)
+    systems = list(run_names(run)) if run else WITH_BASELINES if baselines else HYBRID
+    runs_out = _run_files(run_out, systems)
+    outputs = [*(file for file, _ in runs_out), *([qrels_out] if qrels_out else [])]
+    _spare(corpus or [], [*(f for f in (queries, qrels) if f), *(run or [])], outputs)
     if run:
         if baselines or store:
             raise UsageError("--run measures what is there: leave out --baselines and --store.")
@@ -98,7 +102,7 @@ def retrieval(  # noqa: PLR0917 - one parameter for each option
         collection = read_collection(corpus or [], queries, qrels)
         if run_out:  # before an hour of indexing
             require_columns(run_out, collection.queries)
-        report = _searched(collection, baselines, depth, store)
+        report = _searched(collection, systems, depth, store)
     messages, screen = Screen(stderr=True), Screen()
     for remark in remarks(report):
         messages.line(remark)
@@ -107,36 +111,57 @@ def retrieval(  # noqa: PLR0917 - one parameter for each option
     else:
         for line in table(report):
             screen.line(line)
-    for file, name in _files(run_out, report):
+    for file, name in runs_out:
         write_run(file, report.runs[name], name)
     if qrels_out:
         write_qrels(qrels_out, report.collection.qrels)
 
 
-def _spare(inputs: list[Path], outputs: list[Path], *, several: bool) -> None:
-    """Make sure that nothing which is read is overwritten.
+def _spare(corpus: Sequence[Path], files: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Make sure that nothing which is read is overwritten, nor anything written twice.
 
     Raises:
-        UsageError: an output is one of the inputs, lies among papers, or is `several` files of
-            which one may be an input.
+        UsageError: an output is one of the inputs, lies among papers, or is another output.
     """
-    from eval.retrieval.collection import CORPUS, QRELS, QUERIES
     from rag.errors import UsageError
 
-    for output in (path.resolve() for path in outputs):
-        for given in (path.resolve() for path in inputs):
-            if (given / CORPUS).is_file():
-                read = output in [given / name for name in (CORPUS, QUERIES, QRELS)]
-            else:
-                read = output.is_relative_to(given)
-            beside = given.parent == output.parent and given.name.startswith(f"{output.stem}.")
-            if read or (several and beside):
-                raise UsageError(f"{given} is read by this command: write {output.name} elsewhere.")
+    for n, output in enumerate(outputs):
+        read = [given for given in corpus if _holds(given, output, alone=len(corpus) == 1)]
+        read += [given for given in files if _same(given, output)]
+        if read:
+            raise UsageError(f"{read[0]} is read by this command: write {output.name} elsewhere.")
+        if any(_same(output, other) for other in outputs[:n]):
+            raise UsageError(f"{output} would be written twice: name another file.")
 
 
-def _searched(collection: Collection, baselines: bool, depth: int, store: Path | None) -> Report:
+def _holds(given: Path, output: Path, *, alone: bool) -> bool:
+    """Whether a file to be written is one that --corpus reads, or would read the next time."""
+    from eval.retrieval.collection import CORPUS, QRELS, QUERIES
+
+    # Unlike Path's, os.path's tests do not raise where a folder is closed.
+    if not os.path.isdir(given):  # noqa: PTH112
+        return _same(given, output)
+    if alone and os.path.isfile(given / CORPUS):  # noqa: PTH113
+        return any(_same(given / name, output) for name in (CORPUS, QUERIES, QRELS))
+    inside = Path(os.path.realpath(output)).is_relative_to(os.path.realpath(given))
+    # Links lead to files elsewhere.
+    return inside or (
+        os.path.lexists(output) and any(_same(file, output) for file in given.rglob("*"))
+    )
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _searched(
+    collection: Collection, systems: Sequence[str], depth: int, store: Path | None
+) -> Report:
     from eval.retrieval.index import build, build_cached, cached_place
-    from eval.retrieval.run import HYBRID, WITH_BASELINES, measure_search
+    from eval.retrieval.run import measure_search
     from rag.config import load_settings
     from rag.embed import open_embedder
     from rag.llm.model_files import cache_directory
@@ -150,17 +175,19 @@ def _searched(collection: Collection, baselines: bool, depth: int, store: Path |
         else:
             place = cached_place(collection.corpus, embedder, cache_directory(settings))
             built = build_cached(place, collection.corpus, embedder, advance)
-    systems = WITH_BASELINES if baselines else HYBRID
     with counter("Searching", "queries") as advance:
         return measure_search(
             collection, built, embedder, settings.retrieval, depth, systems, advance
         )
 
 
-def _files(run_out: Path | None, report: Report) -> list[tuple[Path, str]]:
+def _run_files(run_out: Path | None, systems: Sequence[str]) -> list[tuple[Path, str]]:
     """Where each system's run is written: run.trec, run.bm25.trec, run.dense.trec."""
     if run_out is None:
         return []
-    first, *others = [system.name for system in report.systems]
-    beside = [(run_out.with_name(f"{run_out.stem}.{n}{run_out.suffix}"), n) for n in others]
-    return [(run_out, first), *beside]
+    first, *others = systems
+    # A system that is named by a path must not lead into its folder.
+    plain = [other.replace(os.sep, "-") for other in others]
+    names = [f"{run_out.stem}.{name}{run_out.suffix}" for name in plain]
+    beside = [run_out.parent / name for name in names]
+    return [(run_out, first), *zip(beside, others, strict=True)]

@@ -70,8 +70,6 @@ def read_judgements(
     judged = read_qrels(qrels or _required(corpus, QRELS, "--qrels"))
     queries = queries or _in_folder(corpus, QUERIES)
     asked = read_queries(queries) if queries else dict.fromkeys([*judged, *in_runs], "")
-    if judged.keys().isdisjoint(in_runs):
-        raise ReadError(_STRANGERS)
     return _judged((), asked, judged)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.cells import cell
+from eval.cells import cell, shortened
 from eval.retrieval.collection import Collection
 from eval.retrieval.index import Built
 from eval.retrieval.ranking import Scored, differences
@@ -17,6 +17,8 @@ from eval.statistics.estimates import PairedTest
 NAMED = 5
 # Three systems in 80 columns.
 _LABEL, _CELL = 16, 20
+# Longest ID in a message, in characters.
+_LONGEST_ID = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,17 @@ def table(report: Report) -> Iterator[str]:
     yield ""
     systems = report.systems
     estimates = [system.estimates() for system in systems]
-    yield _row("", [system.name for system in systems])
+    shown = {system.name: shortened(system.name, _CELL) for system in systems}
+    yield _row("", list(shown.values()))
     for measure in estimates[0]:
         yield _row(measure, [cell(found[measure]) for found in estimates])
     yield _row("without result", [f"{len(system.without_result):,}" for system in systems])
     for name, tests in report.differences().items():
         yield ""
-        yield _row(f"{systems[0].name} vs {name}", ["difference", "p (paired randomisation)"])
+        yield from _headed(
+            f"{shown[systems[0].name]} vs {shown[name]}",
+            ["difference", "p (paired randomisation)"],
+        )
         for measure, t in tests.items():
             interval = f"{t.difference:+.3f} [{t.low:+.3f}, {t.high:+.3f}]"
             yield _row(measure, [interval, f"{t.p:.4f}" if t.p >= 0.0001 else "<0.0001"])
@@ -89,26 +95,33 @@ def remarks(report: Report) -> Iterator[str]:
     """What a reader of the figures has to know of the collection and the index."""
     collection = report.collection
     if collection.unjudged:
-        yield f"Left out, without judgements: {_named(collection.unjudged, 'query', 'queries')}."
+        yield f"Left out, without judgements: {named(collection.unjudged, 'query', 'queries')}."
     if collection.unasked:
         yield (
             "Left out, judged but not among the queries: "
-            f"{_named(collection.unasked, 'query', 'queries')}."
+            f"{named(collection.unasked, 'query', 'queries')}."
         )
     if report.strangers:
         yield (
             "Left out, in a run but not in the collection: "
-            f"{_named(report.strangers, 'query', 'queries')}."
+            f"{named(report.strangers, 'query', 'queries')}."
         )
     for query, why in list((report.refused or {}).items())[:NAMED]:
-        yield f"Query {query} was not asked, and counts 0: {why}"
+        yield f"Query {shortened(query, _LONGEST_ID)} was not asked, and counts 0: {why}"
     if report.missing:
         yield (
             "Relevant but not in the index, and so never found: "
-            f"{_named(report.missing, 'paper', 'papers')}."
+            f"{named(report.missing, 'paper', 'papers')}."
         )
     if report.index:
         yield from _of_index(report.index)
+
+
+def named(names: Sequence[str], one: str, many: str) -> str:
+    """How many there are and the first few: "7 queries (q1, q2, q3, q4, q5, ...)"."""
+    first = ", ".join(shortened(name, _LONGEST_ID) for name in names[:NAMED])
+    more = ", ..." if len(names) > NAMED else ""
+    return f"{len(names):,} {one if len(names) == 1 else many} ({first}{more})"
 
 
 def _of_index(index: Built) -> Iterator[str]:
@@ -145,9 +158,12 @@ def _index_json(index: Built) -> dict[str, Any]:
     }
 
 
-def _named(names: Sequence[str], one: str, many: str) -> str:
-    shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
-    return f"{len(names):,} {one if len(names) == 1 else many} ({shown})"
+def _headed(label: str, cells: Sequence[str]) -> Iterator[str]:
+    """A row whose label has a line to itself where it is wider than its column."""
+    if len(label) > _LABEL:
+        yield label
+        label = ""
+    yield _row(label, cells)
 
 
 def _row(label: str, cells: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """
     lines = read_lines(path)
     tabbed = bool(lines) and lines[0][1].count("\t") == 2
-    if tabbed and not _is_number(lines[0][1].split("\t")[2]):
+    if tabbed and _is_title(lines[0][1].split("\t")[2]):
         lines = lines[1:]
     columns = _three_columns if tabbed else _four_columns
     judgements, bad = parse_lines(lines, columns)
@@ -167,6 +167,16 @@ def _grade(cell: str) -> int:
     if not _is_number(cell) or not float(cell).is_integer() or abs(float(cell)) > MOST:
         raise ValueError(f"the grade {cell!r} is not a whole number up to {MOST}")
     return int(float(cell))
+
+
+def _is_title(cell: str) -> bool:
+    """Whether a header's cell: a word, not a number that is written badly ("1_0", "nan", "½")."""
+    bare = cell.strip().lstrip("+-.")
+    try:
+        float(bare)
+    except ValueError:
+        return bool(bare) and not bare[0].isnumeric()
+    return False
 
 
 def _is_number(cell: str) -> bool:
