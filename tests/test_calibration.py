@@ -77,6 +77,21 @@ def test_equal_confidences_stay_in_one_bin() -> None:
     assert len(reliability(pairs(*((0.5, 1.0),) * 50))) == 1
 
 
+def test_a_bin_may_be_left_empty_by_equal_confidences() -> None:
+    # Of 30 in three bins the middle 20 are one, around the 15th.
+    tied = pairs(*((0.1, 0.0),) * 5, *((0.5, 1.0),) * 10, *((0.5, 0.0),) * 10, *((0.9, 1.0),) * 5)
+    assert [(row.low, row.accuracy, row.n) for row in reliability(tied)] == [
+        (0.1, 0.0, 5),
+        (0.5, 0.5, 20),
+        (0.9, 1.0, 5),
+    ]
+    assert ece(tied) == pytest.approx((5 * 0.1 + 5 * 0.1) / 30)
+    # Of 40 in four bins 30 are one, around the 25th: the third, and the second and fourth are none.
+    tied = pairs(*((0.2, 0.0),) * 10, *((0.6, 1.0),) * 15, *((0.6, 0.0),) * 15)
+    assert [(row.low, row.n) for row in reliability(tied)] == [(0.2, 10), (0.6, 30)]
+    assert ece(tied) == pytest.approx((10 * 0.2 + 30 * 0.1) / 40)
+
+
 def test_over_and_under_confidence_do_not_cancel_between_bins() -> None:
     off = pairs(*((0.2, 1.0),) * 10, *((0.8, 0.0),) * 10)
     assert ece(off) == pytest.approx(0.8)
@@ -108,6 +123,9 @@ def test_coverage_at_a_risk_by_hand() -> None:
     twenty = pairs((0.5, 0.0), *((0.9, 1.0),) * 19)
     assert coverage_at_risk(twenty) == 1.0
     assert coverage_at_risk(pairs((0.9, 0), (0.9, 1), (0.1, 1))) == 0.0
+    # A mistake too many at the top is made good by what follows it: 1 of 20, then 2 of 21.
+    late = pairs((0.9, 0.0), *((0.8, 1.0),) * 19, (0.7, 0.0))
+    assert coverage_at_risk(late) == 20 / 21
 
 
 def test_no_items_have_no_figures() -> None:

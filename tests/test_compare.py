@@ -6,12 +6,15 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 from doubles.commands import UNSEEN, Rag, Run, failed
 from doubles.items import item, said, skipped, write_run
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from eval.items import Item
 from eval.metrics.scores import METRICS
@@ -217,6 +220,51 @@ def test_what_the_runs_were_made_with_is_named_where_it_differs(rag: Rag) -> Non
     ]
 
 
+def test_another_corpus_is_named(rag: Rag) -> None:
+    runs([answered(1)], [answered(1)], papers="f" * 64, chunks=7)
+    ran = rag("eval", "compare", A, B)
+    assert ran.out.splitlines()[3] == "Made differently: papers, chunks (null, 7)"
+    write_run("c", [answered(1)], identity={"papers": "0" * 64})
+    write_run("d", [answered(1)], identity={"papers": "f" * 64})
+    ran = rag("eval", "compare", "c", "d")
+    assert "Made differently: papers\n" in ran.out
+    (found,) = rag("eval", "compare", "c", "d", "--json").json["comparisons"]
+    assert found["differing"] == [{"name": "papers", "a": "0" * 64, "b": "f" * 64}]
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12),
+    st.integers(0, 3),
+    st.integers(0, 3),
+)
+@settings(max_examples=20, deadline=None)
+def test_the_other_way_round_everything_is_the_other_way_round(
+    rights: list[tuple[bool, bool]], more_a: int, more_b: int
+) -> None:
+    with TemporaryDirectory() as directory:
+        sides = [
+            side(read_run(write_run(Path(directory) / name, [*both, *own])))
+            for name, both, own in (
+                ("a", (answered(n, a) for n, (a, _) in enumerate(rights)),
+                 (answered(100 + n) for n in range(more_a))),
+                ("b", (answered(n, b) for n, (_, b) in enumerate(rights)),
+                 (answered(200 + n) for n in range(more_b))),
+            )
+        ]  # fmt: skip
+    names = ["correct", "gold_recall", "brier"]
+    there, back = compare(*sides, names), compare(*reversed(sides), names)
+    assert (there.won, there.lost) == (back.lost, back.won)
+    assert len(there.shared) == len(back.shared) == len(rights)
+    assert (len(there.only_a), len(there.only_b)) == (more_a, more_b)
+    assert (there.only_a, there.only_b) == (back.only_b, back.only_a)
+    for one, other in zip(there.metrics, back.metrics, strict=True):
+        assert (one.a, one.b, one.won, one.lost) == (other.b, other.a, other.lost, other.won)
+        assert one.difference == pytest.approx(-(other.difference or 0.0))
+        assert one.low == pytest.approx(-(other.high or 0.0))
+        assert one.p == pytest.approx(other.p)
+        assert (one.worse_by or 0.0) == pytest.approx(-(other.worse_by or 0.0))
+
+
 def test_a_run_against_itself_differs_in_nothing(rag: Rag) -> None:
     better_and_worse()
     (found,) = rag("eval", "compare", A, A, "--json").json["comparisons"]
@@ -313,6 +361,17 @@ def test_a_malformed_limit_is_a_usage_error(rag: Rag, limit: str) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("name", "closest"),
+    [("Gold_Recal", "gold_recall"), ("ndcg", "ndcg@10"), ("p95", "seconds_p95")],
+)
+def test_the_closest_metric_whatever_the_case(rag: Rag, name: str, closest: str) -> None:
+    runs([answered(1)], [answered(1)])
+    ran = rag("eval", "compare", A, B, "--fail-if-worse", f"{name}:0.1")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"There is no metric {name!r}. Is {closest!r} meant?")
+
+
 @pytest.mark.parametrize("option", [("--metric", "corect"), ("--fail-if-worse", "corect:0.1")])
 def test_an_unknown_metric_is_a_usage_error_that_names_the_closest(
     rag: Rag, option: tuple[str, str]
@@ -360,6 +419,49 @@ def test_what_is_no_finished_run_is_named(rag: Rag) -> None:
     damaged = rag("eval", "compare", "damaged", A)
     assert (damaged.code, damaged.out) == (1, "")
     assert "results.jsonl, line 1" in damaged.err
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "code", "said_so"),
+    [
+        ("run.json", None, 2, "There is no run in b. "),
+        ("run.json", "[]", 2, "The run in b has format None; this version reads 1. "),
+        ("run.json", '{"format": 2}', 2, "The run in b has format 2; this version reads 1. "),
+        ("run.json", '{"format"', 1, "b/run.json cannot be read: "),
+        (
+            "run.json", '{"format": 1, "finished": "now", "identity": ["x"]}', 1,
+            '"identity" in b/run.json is damaged. ',
+        ),
+        ("results.jsonl", None, 1, "b/results.jsonl cannot be read: No such file"),
+        ("results.jsonl", "\n", 1, "b/results.jsonl, line 1, is damaged. "),
+        ("results.jsonl", '{"id": "q-1", "answer": {}, "error": null}\n', 1,
+         "b/results.jsonl, line 1, is not a result that a run wrote ("),
+        ("questions.jsonl", None, 1, "b/questions.jsonl cannot be read: No such file"),
+        ("questions.jsonl", '{"id": "q-1"}\n', 1, "b/questions.jsonl, line 1, is damaged. "),
+        (
+            "questions.jsonl", '{"id": "z", "kind": "fact", "question": "?", "gold": []}\n', 1,
+            "b/results.jsonl has a result of 'q-1', which is no question of the run. ",
+        ),
+    ],
+)  # fmt: skip
+def test_damage_is_named_with_its_file(
+    rag: Rag, file: str, content: str | None, code: int, said_so: str
+) -> None:
+    runs([answered(1)], [answered(1)])
+    (B / file).unlink()
+    if content is not None:
+        (B / file).write_text(content)
+    for order in ((A, B), (B, A)):
+        ran = rag("eval", "compare", *order, "--fail-if-worse", "correct:0")
+        assert (ran.code, ran.out) == (code, "")
+        assert ran.err.startswith(said_so)
+
+
+def test_results_that_an_editor_gave_a_byte_order_mark_are_read(rag: Rag) -> None:
+    runs([answered(1)], [answered(1, False)])
+    whole = (B / "results.jsonl").read_bytes()
+    (B / "results.jsonl").write_bytes(b"\xef\xbb\xbf" + whole)
+    assert "  q-1  b/results.jsonl:1\n" in rag("eval", "compare", A, B).out
 
 
 def test_verdicts_that_do_not_fit_the_answer_are_named(rag: Rag) -> None:

@@ -15,6 +15,7 @@ from eval.items import Item
 from eval.metrics.expressions import found as matches
 from eval.metrics.scores import MEANS, METRICS, STATISTICS, score, scored
 from eval.questions.datasets import read_questions
+from eval.retrieval.ranking import measure
 
 SHARED = Path(__file__).parents[2] / "shared"
 GOLD = [["a", "x"], ["b"]]
@@ -249,6 +250,41 @@ def test_papers_found(found: str, gold: list[list[str]], expected: tuple[float, 
     # A refusal has found papers too.
     for given_item in (item(found=found, gold=gold), item(said("a"), found=found, gold=gold)):
         assert only(given_item, *RANKINGS) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("found", "gold", "at_5", "at_10"),
+    [
+        ("zyxwa", [["a", "b"], ["a", "c"]], 1, 1),
+        ("azyxb", [["a"], ["a", "c"], ["b"]], 1, 1),
+        ("azyxwb", [["a"], ["a", "c"], ["b"]], 2 / 3, 1),
+        ("zyxwvutsra", [["a"], ["a", "b"], []], 0, 2 / 3),
+    ],
+)
+def test_a_paper_of_two_groups_pushes_no_other_out_of_reach(
+    found: str, gold: list[list[str]], at_5: float, at_10: float
+) -> None:
+    assert only(item(found=found, gold=gold), "recall@5", "recall@10") == (at_5, at_10)
+
+
+@given(
+    st.lists(st.sampled_from("abcdefghijklmn"), unique=True, max_size=14),
+    st.lists(st.integers(0, 4), min_size=14, max_size=14),
+    st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_recall_is_that_of_ir_measures_where_no_paper_has_two_groups(
+    found: list[str], places: list[int], missing: bool
+) -> None:
+    # Paper n is in group places[n]; 4 is none.
+    papers = dict(zip("abcdefghijklmn", places, strict=True))
+    gold = [[p for p, place in papers.items() if place == g] for g in range(4)]
+    gold = [group for group in gold if group or missing] or [[]]
+    # Of each group the paper that is found first, or one that is not.
+    relevant = [next((p for p in found if p in group), f"{n}") for n, group in enumerate(gold)]
+    measured = measure("", {"q": [(p, 0.0) for p in found]}, {"q": dict.fromkeys(relevant, 1)})
+    expected = tuple(measured.values[name]["q"] for name in ("Recall@5", "Recall@10"))
+    assert only(item(found=found, gold=gold), "recall@5", "recall@10") == pytest.approx(expected)
 
 
 def test_what_was_found_for_an_unanswerable_question_is_not_measured() -> None:

@@ -7,6 +7,8 @@ import time
 import pytest
 from doubles.commands import UNSEEN
 from doubles.items import item, said, skipped
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from eval.items import Item
 from eval.metrics.scores import MEANS, METRICS
@@ -80,6 +82,60 @@ def test_confidence_is_judged_over_the_items_that_have_one() -> None:
     assert found.overall["coverage_at_5_risk"].value == 0.5
 
 
+def test_percentiles_lie_between_neighbours_and_failed_items_have_none() -> None:
+    timed = [right(n, seconds=float(n)) for n in range(1, 41)]
+    overall = summarize([*timed, item(id="q-0", error="broke off")]).overall
+    assert (overall["seconds_p50"].value, overall["seconds_p50"].n) == (20.5, 40)
+    # 0.95 * 39 = 37.05 beyond the lowest.
+    assert overall["seconds_p95"].value == pytest.approx(38.05)
+    assert (overall["verify_seconds_p50"].value, overall["verify_seconds_p95"].value) == (0.75,) * 2
+    # Binomial(40, 1/2): the 14th and the 27th bound the median.
+    assert (overall["seconds_p50"].low, overall["seconds_p50"].high) == (14.0, 27.0)
+
+
+def test_ten_items_a_bin() -> None:
+    run = [(right if n >= 15 else wrong)(n, confidence=n / 40) for n in range(30)]
+    found = summarize([*run, item(id="q-30", error="broke off", **GOLD)]).to_json()
+    assert found["calibration"] == {
+        "bins": 3,
+        "n": 30,
+        "table": [
+            {
+                "low": pytest.approx(low / 40),
+                "high": pytest.approx((low + 9) / 40),
+                "confidence": pytest.approx((low + 4.5) / 40),
+                "accuracy": accuracy,
+                "n": 10,
+            }
+            for low, accuracy in ((0, 0.0), (10, 0.5), (20, 1.0))
+        ],
+    }
+    gaps = [4.5 / 40, 0.5 - 14.5 / 40, 1 - 24.5 / 40]
+    assert found["overall"]["ece"]["value"] == pytest.approx(sum(gaps) / 3)
+    # The 15 right ones are the most confident; a failed item has no confidence.
+    assert found["overall"]["coverage_at_5_risk"]["value"] == 0.5
+    assert found["overall"]["aurc"]["value"] == pytest.approx(
+        sum((k - 15) / k for k in range(16, 31)) / 30
+    )
+
+
+@given(st.lists(st.sampled_from([*RUN, right(7, kind="mine"), wrong(8, "list")]), max_size=8))
+@settings(max_examples=15, deadline=None)
+def test_kinds_add_up_to_the_whole(run: list[Item]) -> None:
+    found = summarize(run)
+    kinds = found.by_kind.values()
+    assert found.n + found.skipped == len(run)
+    for count in ("n", "failed", "skipped"):
+        assert sum(getattr(kind, count) for kind in kinds) == getattr(found, count)
+    for name in MEANS:
+        whole, parts = found.overall[name], [kind.metrics[name] for kind in kinds]
+        assert sum(part.n for part in parts) == whole.n
+        if whole.value is not None:
+            assert sum(p.n * (p.value or 0.0) for p in parts) == pytest.approx(
+                whole.n * whole.value
+            )
+
+
 def test_json_has_the_documented_shape() -> None:
     found = json.loads(json.dumps(summarize(RUN).to_json(), allow_nan=False))
     assert list(found) == [
@@ -135,6 +191,9 @@ def test_the_table_shows_n_intervals_and_kinds() -> None:
     assert [line.split() for line in lines if line.startswith("Seconds p50")] == [
         ["Seconds", "p50", "5.00", "4"]
     ]
+    # Of how many bins an error is, is part of it.
+    assert "Calibration error, 1 bin " in "\n".join(lines)
+    assert "Calibration error, 2 bins " in "\n".join(table(summarize(RUN * 5)))
     assert lines[lines.index("", 2) + 1 :] == [
         "              n  failed  correct   gold  facts  precision  refused  seconds",
         "fact          2       0    0.500  0.500  1.000      1.000    0.000     6.00",

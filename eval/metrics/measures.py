@@ -14,8 +14,9 @@ Unit = Literal["share", "count", "seconds", "tokens"]
 class Metric:
     """A figure; a `share` lies in 0..1. With `mean` each item has a score, and it is their mean.
 
-    Shares count every item that they apply to, failed ones with the worst value. What has no worst
-    value (counts, seconds, tokens) is of the items that have an answer.
+    Shares with `mean` count every item that they apply to, failed ones with the worst value. What
+    has no worst value (counts, seconds, tokens), and what judges the confidence over all items
+    (ECE, AURC, coverage), is of the items that have an answer.
     """
 
     name: str
@@ -146,7 +147,7 @@ _ALL = (
     ),
     Metric(
         "coverage_at_5_risk", "Coverage at 5 % risk", _HIGHER, "share",
-        "The share of questions that a threshold lets through with at most 5 % incorrect.",
+        "The share of answers that a threshold lets through with at most 5 % incorrect.",
         mean=False,
     ),
     *(

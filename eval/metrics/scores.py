@@ -28,12 +28,8 @@ Scores = dict[str, float | None]
 # Items in memory at a time: results may be many and long.
 _TOGETHER = 500
 
-_RANKINGS = {
-    "recall@5": "Recall@5",
-    "recall@10": "Recall@10",
-    "ndcg@10": "nDCG@10",
-    "mrr@10": "MRR@10",
-}
+_RANKINGS = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}
+_RECALLS = {"recall@5": 5, "recall@10": 10}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +85,17 @@ def _rank(items: Sequence[Item], found: Sequence[Scored]) -> None:
             found[int(key)].values[name] = value
 
 
+def _recall(item: Item) -> Scores:
+    """Counted by paper, not by the places of `_ranking`: a paper of two groups takes two there."""
+    if not item.gold:
+        return {}
+    papers = [] if item.failed else [p["paper_id"] for p in (item.result or {})["retrieved"]]
+    return {
+        name: sum(not group.isdisjoint(papers[:depth]) for group in item.gold) / len(item.gold)
+        for name, depth in _RECALLS.items()
+    }
+
+
 def _scored(item: Item) -> Scored:
     values = _without_ranking(item)
     return Scored(
@@ -112,7 +119,7 @@ def _without_ranking(item: Item) -> Scores:
     values: Scores = dict.fromkeys(MEANS)
     if item.result is None:
         return values
-    values |= _gold(item) | _facts(item)
+    values |= _gold(item) | _facts(item) | _recall(item)
     values["correct"] = _correct(item, values)
     values |= _abstention(item) | _citations(item)
     values["brier"] = _brier(item, values)

@@ -126,7 +126,7 @@ def table(summary: Summary) -> list[str]:
     reached = f"{summary.n} questions, {summary.failed} of them failed; {summary.skipped} skipped"
     rows = [("", "mean", "95 % interval", "n")]
     rows += [
-        (METRICS[name].title, *_cells(name, found), str(found.n))
+        (_title(name, summary.bins), *_cells(name, found), str(found.n))
         for name, found in summary.overall.items()
         if found.value is not None
     ]
@@ -162,6 +162,12 @@ def shown(value: float | None, unit: Unit) -> str:
     """A figure as a person reads it: shares to three digits, whole tokens."""
     digits = {"share": 3, "count": 2, "seconds": 2, "tokens": 0}[unit]
     return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _title(name: str, bins: int) -> str:
+    """An ECE says nothing without the number of its bins."""
+    title = METRICS[name].title
+    return f"{title}, {bins} bin{'s' if bins > 1 else ''}" if name == "ece" else title
 
 
 def _of_any(kind: KindSummary, names: Sequence[str]) -> str:

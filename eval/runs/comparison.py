@@ -14,9 +14,10 @@ from eval.items import Item
 from eval.metrics import calibration
 from eval.metrics.scores import METRICS, Scored, scored
 from eval.metrics.summary import PERCENTILES, TIMES
-from eval.runs.directory import Run
+from eval.runs.directory import META, Run
 from eval.statistics.estimates import RESAMPLES, Statistic, holm, paired_test, resampled
 from eval.statistics.intervals import TAIL, Values
+from rag.errors import ReadError
 
 # Whether a question is refused depends on the run: pairs of refused ones would never differ.
 _RATIO = "refusal_precision"
@@ -129,6 +130,9 @@ def compare(
 
     `by` names the metric by which questions are won and lost, one of `MEANS`; without, it is
     whether they were answered rightly.
+
+    Raises:
+        ReadError: what a run was made with is damaged.
     """
     both = [name for name in a.asked if name in b.asked]
     same = [name for name in both if a.asked[name].text == b.asked[name].text]
@@ -145,7 +149,7 @@ def compare(
         unreached=tuple(name for name in same if name not in reached),
         expectations=tuple(x.id for x, y in pairs if x.expected != y.expected),
         failed=(sum(x.scored.failed for x, _ in pairs), sum(y.scored.failed for _, y in pairs)),
-        differing=_differing(a.meta.get("identity", {}), b.meta.get("identity", {})),
+        differing=_differing(_identity(a), _identity(b)),
         metrics=_corrected([_difference(name, pairs, seed) for name in names]),
         won=tuple(name for name, gain in gains if gain > 0),
         lost=tuple(name for name, gain in gains if gain < 0),
@@ -254,6 +258,16 @@ _STATISTICS: Mapping[str, Statistic] = {
         for percentile, q in PERCENTILES.items()
     },
 }
+
+
+def _identity(side: Side) -> Mapping[str, Any]:
+    found = side.meta.get("identity", {})
+    if not isinstance(found, Mapping):
+        raise ReadError(
+            f'"identity" in {side.directory / META} is damaged. Restore the file, or make the run '
+            "anew elsewhere."
+        )
+    return found
 
 
 def _differing(

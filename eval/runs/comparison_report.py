@@ -40,7 +40,7 @@ class Links:
     @classmethod
     def of(cls, directory: Path) -> Links:
         """Into the run's report where there is one, else the line of its results."""
-        with (directory / RESULTS).open(encoding="utf-8") as file:
+        with (directory / RESULTS).open("rb") as file:
             lines = {str(json.loads(line)["id"]): n for n, line in enumerate(file, start=1)}
         return cls(directory, lines, (directory / REPORT).exists())
 
