@@ -18,22 +18,30 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One abstract as a reader found it; `id` and `title` where the source has them."""
+    """One abstract as a reader found it; `id` and `title` where the source has them.
+
+    `line` is where it begins in its file, from 1; 0 where the format has no lines.
+    """
 
     source: Source
     abstract: str
     id: str | None = None
     title: str | None = None
     metadata: Mapping[str, MetaValue] = field(default_factory=dict)
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A record (or a whole file, then `position` is 0) that did not become a paper, and why."""
+    """A record (or a whole file, then `position` is 0) that did not become a paper, and why.
+
+    `line` is where it begins in its file, from 1; 0 where that is not known.
+    """
 
     source: str
     position: int
     reason: str
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
