@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from rag.filters import by_plain_name
 from rag.text import visible
 from rag.types import Paper
 
-# Names under which sources keep what a reference needs, without case and signs; the first counts.
+# Names under which sources keep what a reference needs, without case and signs; the first counts,
+# which is that of our readers.
 _AUTHORS = ("authors", "author")
 _YEAR = ("year", "date", "issued", "published", "publicationdate")
 _VENUE = ("venue", "booktitle", "journal", "journaltitle", "conference", "containertitle")
 _ADDRESS = ("url", "site", "link", "pdf")
 _DOI = ("doi",)
+_ARXIV = ("arxiv",)
+_KIND = ("entrytype", "itemtype", "type", "typeofreference", "ty")
+# What BibTeX, Zotero, CSL and RIS call an article of a journal.
+_JOURNAL_KINDS = frozenset({"article", "journalarticle", "articlejournal", "jour"})
 _BIBTEX = ("bibtex",)
 
 _DIGITS = re.compile(r"(?<!\d)(?:1[5-9]|2[01])\d\d(?!\d)")
@@ -28,8 +34,7 @@ def reference(paper: Paper) -> str:
     'Ann, Bo. On A. 2026.'
     """
     parts = [", ".join(authors(paper)), paper.title, _first(paper, _VENUE), year(paper)]
-    doi = _first(paper, _DOI)
-    parts.append(f"https://doi.org/{_bare_doi(doi)}" if doi else _first(paper, _ADDRESS))
+    parts.append(_address(paper))
     shown = (visible(part).rstrip(".") for part in parts if part)
     return " ".join(part if part.endswith(("…", "?", "!")) else f"{part}." for part in shown)
 
@@ -44,17 +49,20 @@ def bibtex(paper: Paper) -> str | None:
         return visible(own)
     if paper.title_derived or not authors(paper) or not year(paper):
         return None
-    venue, doi = _first(paper, _VENUE), _first(paper, _DOI)
+    venue, doi, arxiv = (_first(paper, names) for names in (_VENUE, _DOI, _ARXIV))
+    in_journal = re.sub(r"[\W_]", "", _first(paper, _KIND)).casefold() in _JOURNAL_KINDS
     fields = {
         "title": f"{{{_latex(paper.title)}}}",
-        "author": " and ".join(_latex(name) for name in authors(paper)),
+        "author": " and ".join(map(_author, authors(paper))),
         "year": year(paper),
-        "booktitle": _latex(venue),
+        "journal" if in_journal else "booktitle": _latex(venue),
         "doi": _latex(_bare_doi(doi)),
+        "eprint": _latex(arxiv),
+        "archiveprefix": "arXiv" if arxiv else "",
         "url": "" if doi else _first(paper, _ADDRESS),
     }
     lines = [f"  {name} = {{{visible(value)}}}" for name, value in fields.items() if value]
-    kind = "inproceedings" if venue else "misc"
+    kind = ("article" if in_journal else "inproceedings") if venue else "misc"
     return f"@{kind}{{{_key(paper.id)},\n" + ",\n".join(lines) + "\n}"
 
 
@@ -76,6 +84,19 @@ def year(paper: Paper) -> str:
     return found[0] if found else ""
 
 
+def _address(paper: Paper) -> str:
+    doi, arxiv = _first(paper, _DOI), _first(paper, _ARXIV)
+    if doi:
+        return f"https://doi.org/{_bare_doi(doi)}"
+    return _first(paper, _ADDRESS) or (f"https://arxiv.org/abs/{arxiv}" if arxiv else "")
+
+
+def _author(name: str) -> str:
+    """A name for BibTeX; braces keep an "and" from parting it."""
+    shown = _latex(name)
+    return f"{{{shown}}}" if re.search(r"\sand\s", name, re.I) else shown
+
+
 def _first(paper: Paper, wanted: Sequence[str]) -> str:
     value = _value(paper, wanted)
     shown: Iterable[object] = value if isinstance(value, list) else [value]
@@ -83,7 +104,7 @@ def _first(paper: Paper, wanted: Sequence[str]) -> str:
 
 
 def _value(paper: Paper, wanted: Sequence[str]) -> object:
-    named = {re.sub(r"[\W_]", "", key).casefold(): value for key, value in paper.metadata.items()}
+    named = by_plain_name(paper.metadata)
     return next((named[name] for name in wanted if name in named), None)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -22,7 +22,8 @@ from rag.types import MetaValue, Paper
 NAMES = ("year", "venue", "source", "keyword")
 EXAMPLE = "year=2024-2026 venue=neurips source=list.txt keyword=graph"
 
-# Names under which sources keep what is asked for, without case and signs.
+# Names under which sources keep what is asked for, without case and signs; that of our readers,
+# which give the year as a number, comes first.
 _YEAR = ("year", "date", "issued", "published", "publicationdate", "publicationyear")
 _VENUE = ("venue", "booktitle", "journal", "journaltitle", "conference", "containertitle")
 _KEYWORDS = ("keywords", "keyword", "tags", "subjects")
@@ -65,6 +66,9 @@ class Filter:
         )
 
     def _in_years(self, paper: Paper) -> bool:
+        own = paper.metadata.get("year")
+        if isinstance(own, int):
+            return any(first <= own <= last for first, last in self.years)
         found = (_FOUR_DIGITS.search(value) for value in _values(paper, _YEAR))
         year = next((int(match[0]) for match in found if match), None)
         return year is not None and any(first <= year <= last for first, last in self.years)
@@ -101,6 +105,20 @@ def parse(text: str) -> Filter:
 def matching(condition: Filter, papers: Iterable[Paper]) -> frozenset[str]:
     """IDs of the papers that the filter lets through."""
     return frozenset(paper.id for paper in papers if condition.matches(paper))
+
+
+def by_plain_name(metadata: Mapping[str, MetaValue]) -> dict[str, MetaValue]:
+    """Values by name without case and signs; of names that meet, one spelled so, or the first.
+
+    >>> by_plain_name({"Year": "in 2024", "year": 2024, "Pub-Year": 1, "PubYear": 2})
+    {'year': 2024, 'pubyear': 1}
+    """
+    named: dict[str, MetaValue] = {}
+    for key, value in metadata.items():
+        name = re.sub(r"[\W_]", "", key).casefold()
+        if name == key or name not in named:
+            named[name] = value
+    return named
 
 
 def _known(name: str, word: str) -> str:
@@ -154,7 +172,7 @@ def _quoted(value: str) -> str:
 
 def _values(paper: Paper, wanted: tuple[str, ...]) -> Iterator[str]:
     """The metadata under any of these names, as texts, in the order of the names."""
-    named = {re.sub(r"[\W_]", "", key).casefold(): value for key, value in paper.metadata.items()}
+    named = by_plain_name(paper.metadata)
     for name in wanted:
         if name in named:
             yield from _texts(named[name])

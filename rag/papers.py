@@ -29,17 +29,17 @@ def to_paper(record: Record) -> Paper | Rejected:
     if words < MIN_WORDS:
         found = "is empty" if not words else f"has {words} word{'s' if words > 1 else ''}"
         reason = f"The abstract {found}; {MIN_WORDS} words are the least."
-        return Rejected(record.source.file, record.source.position, reason)
+        return Rejected(record.source.file, record.source.position, reason, record.line)
     identifier = _own_id(record.id) or derive_id(text)
-    title = clean(record.title) if record.title else ""
+    title = _title(record)
     return Paper(
         id=identifier,
         title=title or derive_label(record.abstract) or identifier,
         text=text,
         # JSON can hold half a surrogate pair, which no file or database can.
         original=record.abstract.encode("utf-8", "replace").decode("utf-8"),
-        sources=(record.source,),
-        title_derived=not title,
+        sources=tuple(listing.source for listing in record.listings) or (record.source,),
+        title_derived=record.title_derived or not title,
         metadata=_metadata(record.metadata),
     )
 
@@ -80,6 +80,12 @@ def metadata_value(value: object) -> MetaValue | None:
 
 def _normalised(text: str) -> bytes:
     return " ".join(text.split()).casefold().encode("utf-8", "replace")
+
+
+def _title(record: Record) -> str:
+    # An exported one was cleaned before: to clean it twice could change it.
+    title = record.title or ""
+    return visible(title).strip() if record.listings else clean(title)
 
 
 def _own_id(value: str | None) -> str | None:

@@ -24,6 +24,7 @@ from rag.store.directory import (
     BM25,
     CATALOG,
     CHROMA,
+    VECTORS,
     check_space,
     require_rebuildable,
     write_manifest,
@@ -65,7 +66,7 @@ def rebuild(path: Path, embedder: Embedder, on_progress: Progress | None = None)
             old.replace_with(path / BESIDE)
         _discard(path / BESIDE)
         write_manifest(path, fingerprint)
-        for derived in (CHROMA, BM25):
+        for derived in (CHROMA, BM25, VECTORS):
             _remove(path / derived)
         with closing(Store(path, Catalog.open(path / CATALOG, write=True))) as store:
             store.finish()

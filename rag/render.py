@@ -49,9 +49,22 @@ def ingest_json(summary: IngestSummary) -> dict[str, Any]:
         "updated": summary.updated,
         "unchanged": summary.unchanged,
         "duplicates": summary.duplicates,
+        "removed": summary.removed,
         "rejected": [
-            {"source": r.source, "position": r.position, "reason": r.reason}
+            {"source": r.source, "position": r.position, "line": r.line, "reason": r.reason}
             for r in summary.rejected
+        ],
+        "conflicts": [
+            {
+                "paper_id": c.paper_id,
+                "source": c.source.file,
+                "position": c.source.position,
+                "line": c.line,
+                "other_id": c.other_id,
+                "other": {"file": c.other.file, "position": c.other.position},
+                "reason": c.reason,
+            }
+            for c in summary.conflicts
         ],
         "papers": summary.papers,
         "chunks": summary.chunks,

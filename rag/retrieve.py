@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import log
 
 import numpy as np
@@ -164,15 +165,13 @@ class Retriever:
         depth = max(self._settings.candidates, papers)
         dense = dict(self._store.nearest(vector, depth, among))
         lexical = dict(self._store.lexical().rank(query, LEXICAL_DEPTH, among))
-        candidates = set(dense) | set(list(lexical)[:depth])
-        cosines = {p: dense[p] if p in dense else self._cosine(p, vector) for p in candidates}
+        further = [p for p in islice(lexical, depth) if p not in dense]
+        # Without those that a writer has removed since the words were indexed.
+        cosines = {**dense, **dict(self._store.nearest(vector, depth, further))}
         fused = fuse(cosines, lexical)
         dense_rank = {p: rank for rank, p in enumerate(dense, start=1)}
         lexical_rank = {p: rank for rank, p in enumerate(lexical, start=1)}
         return [(p, s, dense_rank.get(p), lexical_rank.get(p)) for p, s in fused]
-
-    def _cosine(self, paper_id: str, vector: NDArray[np.float32]) -> float:
-        return float((self._store.chunks(paper_id)[1] @ vector).max())
 
     def _rate(
         self,

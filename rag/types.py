@@ -17,10 +17,25 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """Where an exported paper was read, and what it is called there.
+
+    `content_hash`, at least 16 hexadecimal digits, stands for its text there if that differs.
+    """
+
+    source: Source
+    id: str | None = None
+    doi: str | None = None
+    arxiv: str | None = None
+    content_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One abstract as a reader found it; `id` and `title` where the source has them.
 
-    `line` is where it begins in its file, from 1; 0 where the format has no lines.
+    `line` is where it begins in its file, from 1; 0 where the format has no lines. `listings` are
+    given by our own export alone: the paper is taken over as it was, its title as it stands.
     """
 
     source: Source
@@ -29,6 +44,8 @@ class Record:
     title: str | None = None
     metadata: Mapping[str, MetaValue] = field(default_factory=dict)
     line: int = 0
+    title_derived: bool = False
+    listings: tuple[Listing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections import namedtuple
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doubles.commands import BETA, FACT, QUESTION, RECORDS, Rag, failed, reply, write
@@ -32,7 +33,7 @@ def test_a_file_that_is_no_text(rag: Rag, name: str, content: bytes, reason: str
     assert ran.code == 1
     assert ran.err == f"Rejected {name}: {reason}\n"
     assert rag("ingest", name, "--json").json["rejected"] == [
-        {"source": name, "position": 0, "reason": reason}
+        {"source": name, "position": 0, "line": 0, "reason": reason}
     ]
 
 
@@ -42,7 +43,8 @@ def test_a_missing_file_is_named_and_the_others_are_taken(rag: Rag) -> None:
     assert ran.code == 1
     assert ran.json["added"] == 3
     reason = "There is no file or folder 'nowhere.txt'. Check the path."
-    assert ran.json["rejected"] == [{"source": "nowhere.txt", "position": 0, "reason": reason}]
+    (rejected,) = ran.json["rejected"]
+    assert rejected == {"source": "nowhere.txt", "position": 0, "line": 0, "reason": reason}
     assert ran.err == f"Rejected nowhere.txt: {reason}\n"
     shutil.rmtree("vectorstore")
     alone = rag("ingest", "nowhere.txt")
@@ -87,14 +89,23 @@ def test_an_id_used_twice_loses_neither_silently(rag: Rag) -> None:
     other = {"id": "alpha", "abstract": BETA}
     ran = rag("ingest", write("papers.jsonl", RECORDS[0], other), "--json")
     assert ran.code == 0
-    assert ran.json["rejected"] == [
+    reason = (
+        "ID alpha is already that of papers.jsonl, record 1, a different paper (alpha). Both are "
+        "kept, this one as alpha~2; if they are one paper, remove one with `rag remove ID`."
+    )
+    assert ran.json["conflicts"] == [
         {
+            "paper_id": "alpha~2",
             "source": "papers.jsonl",
             "position": 2,
-            "reason": "ID alpha is already used by papers.jsonl position 1 for a different "
-            "abstract; give one of them another ID",
+            "line": 2,
+            "other_id": "alpha",
+            "other": {"file": "papers.jsonl", "position": 1},
+            "reason": reason,
         }
     ]
+    assert ran.err == f"Conflict papers.jsonl, line 2, record 2: {reason}\n"
+    assert rag("show", "alpha~2", "--json").json["text"] == BETA
 
 
 @pytest.mark.parametrize("command", ["ask", "search"])
@@ -156,14 +167,14 @@ def test_what_may_not_be_read_is_not_refused_as_a_mistake_of_usage(
 ) -> None:
     write("papers.jsonl", *RECORDS)
     write("locked.jsonl", *RECORDS)
-    reads, asks = Path.read_bytes, os.access
+    opens, asks = Path.open, os.access
 
-    def read_bytes(path: Path) -> bytes:
+    def open_(path: Path, *arguments: Any, **named: Any) -> Any:
         if path.name == "locked.jsonl":
             raise PermissionError(13, "Permission denied")
-        return reads(path)
+        return opens(path, *arguments, **named)
 
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr(Path, "open", open_)
     monkeypatch.setattr(os, "access", lambda p, m: "locked" not in str(p) and asks(p, m))
     ran = rag("ingest", "locked.jsonl", "papers.jsonl", "--store", "locked-too", "--json")
     assert (ran.code, ran.json["added"]) == (1, 3)

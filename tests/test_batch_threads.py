@@ -101,10 +101,10 @@ def test_an_index_is_loaded_once(filled: Rag, monkeypatch: pytest.MonkeyPatch) -
     loaded: list[str] = []
     load = Store._load_lexical
 
-    def slow(store: Store, state: str) -> Any:
-        loaded.append(state)
+    def slow(store: Store) -> Any:
+        loaded.append("words")
         time.sleep(0.05)
-        return load(store, state)
+        return load(store)
 
     monkeypatch.setattr(Store, "_load_lexical", slow)
     with Store.open(Path("vectorstore"), None) as store:

@@ -5,7 +5,7 @@ import re
 from doubles.commands import ALPHA, FACT, GAMMA, QUESTION, RECORDS, Rag, reply, write
 from doubles.service import Service
 
-SUMMARY = ["added", "updated", "unchanged", "duplicates", "rejected", "papers", "chunks"]
+SUMMARY = "added updated unchanged duplicates removed rejected conflicts papers chunks".split()
 
 
 def test_ingest_prints_its_summary(rag: Rag) -> None:
@@ -18,13 +18,22 @@ def test_ingest_prints_its_summary(rag: Rag) -> None:
         "unchanged": 0,
         "duplicates": 1,
         "rejected": [
-            {"source": "papers.jsonl", "position": 5, "reason": ran.json["rejected"][0]["reason"]}
+            {
+                "source": "papers.jsonl",
+                "position": 5,
+                "line": 5,
+                "reason": ran.json["rejected"][0]["reason"],
+            }
         ],
+        "removed": 0,
+        "conflicts": [],
         "papers": 3,
         "chunks": 3,
     }
-    assert list(ran.json["rejected"][0]) == ["source", "position", "reason"]
-    assert ran.err == f"Rejected papers.jsonl, record 5: {ran.json['rejected'][0]['reason']}\n"
+    assert list(ran.json["rejected"][0]) == ["source", "position", "line", "reason"]
+    assert (
+        ran.err == f"Rejected papers.jsonl, line 5, record 5: {ran.json['rejected'][0]['reason']}\n"
+    )
     again = rag("ingest", "papers.jsonl")
     assert (again.code, again.out) == (
         0,

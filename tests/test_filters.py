@@ -14,7 +14,7 @@ from rag.ingest import entries
 from rag.passages import Passages
 from rag.retrieve import Retriever
 from rag.store import Store, fingerprint_of
-from rag.store.vectors import ExactVectors
+from rag.store.exact import ExactVectors
 from rag.types import MetaValue, Paper, Source
 
 
@@ -75,6 +75,16 @@ def test_which_papers_a_filter_lets_through(text: str, found: set[str]) -> None:
 def test_what_is_no_filter_is_named(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("(", r"\(")):
         parse(text)
+
+
+def test_what_readers_found_out_goes_before_what_the_source_says() -> None:
+    both = paper("a", "Text.", Year="1999 or 2001", PY="1999", year=2024)
+    assert matching(parse("year=2024"), [both]) == {"a"}
+    assert matching(parse("year=1999"), [both]) == set()
+    assert matching(parse("year=1999"), [paper("a", Year="1999 or 2001")]) == {"a"}
+    both = paper("a", "Text.", venue="NeurIPS", Venue="none", keywords=["agents"], Keywords="x")
+    assert matching(parse("venue=neurips"), [both]) == {"a"}
+    assert matching(parse("keyword=agents"), [both]) == {"a"}
 
 
 VALUES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Z")), min_size=1, max_size=8)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from rag.errors import ReadError
 from rag.readers import find_files, json_records, read, text_list
 from rag.readers.encoding import decode
+from rag.readers.stream import lines_of
 from rag.types import Record, Rejected, Source
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -22,11 +24,21 @@ needs_no_root = pytest.mark.skipif(
 
 
 def abstracts(text: str) -> list[str]:
-    return [r.abstract for r in text_list.records(text, "f") if isinstance(r, Record)]
+    return [r.abstract for r in from_list(text) if isinstance(r, Record)]
+
+
+def from_list(text: str) -> list[Record | Rejected]:
+    return list(text_list.records(lines_of([text]), "f", {}))
 
 
 def from_json(text: str, *, lines: bool = False) -> list[Record | Rejected]:
-    return list(json_records.records(text, "f", lines=lines))
+    """Read in pieces of any length to the same result; the lines are looked at elsewhere."""
+    whole, pieces = (
+        list(json_records.records(blocks, "f", {}, lines=lines))
+        for blocks in ([text], [text[n : n + 7] for n in range(0, len(text), 7)])
+    )
+    assert whole == pieces
+    return [replace(outcome, line=0) for outcome in whole]
 
 
 # Text lists
@@ -43,10 +55,10 @@ def from_json(text: str, *, lines: bool = False) -> list[Record | Rejected]:
     ],
 )
 def test_the_header_is_no_record(header: str) -> None:
-    records = list(text_list.records(f"{header}We do one thing.\n\nWe do two\nthings.\n", "a.txt"))
-    assert records == [
-        Record(Source("a.txt", 1), "We do one thing."),
-        Record(Source("a.txt", 2), "We do two\nthings."),
+    first = header.count("\n") + 1
+    assert from_list(f"{header}We do one thing.\n\nWe do two\nthings.\n") == [
+        Record(Source("f", 1), "We do one thing.", line=first),
+        Record(Source("f", 2), "We do two\nthings.", line=first + 2),
     ]
 
 
@@ -175,9 +187,7 @@ def test_a_broken_line_does_not_stop_the_rest() -> None:
     text = '{"abstract": "A"}\n{"abstract": "B\n\n{"abstract": "C", "n": NaN}\n7\n'
     assert from_json(text, lines=True) == [
         Record(Source("f", 1), "A"),
-        Rejected(
-            "f", 2, "The line is not JSON: Unterminated string starting at at line 1, column 14."
-        ),
+        Rejected("f", 2, "The line is not JSON: Unterminated string starting at column 14."),
         Record(Source("f", 3), "C"),
         Rejected("f", 4, "It is a number, not an object with an abstract."),
     ]
@@ -396,7 +406,8 @@ def test_a_folder_and_a_file_that_may_not_be_read(tmp_path: Path) -> None:
         ("a.txt", b"", "is empty"),
         ("a.json", b" \n", "is empty"),
         ("a.txt", b"\x00\x01\x02", "binary"),
-        ("a.csv", b"title,abstract\n", "not read yet"),
+        ("a.xml", b"<records><record/></records>", "XML or HTML"),
+        ("a.txt", b"\n<!DOCTYPE html>\n<p>We do.</p>", "XML or HTML"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, data: bytes, reason: str) -> None:

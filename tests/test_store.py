@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from doubles.embedder import WORDS, WordCountEmbedder
 
+import rag.lexical.file
 import rag.store.directory
 import rag.store.store
 from rag.errors import ConfigError, StoreError, UsageError
@@ -24,7 +25,8 @@ from rag.rebuild import rebuild
 from rag.store import Entry, Place, Store, fingerprint_of
 from rag.store.catalog import Catalog
 from rag.store.database import Database
-from rag.store.vectors import ChromaVectors, ExactVectors
+from rag.store.schema import FileRead
+from rag.store.vectors import ChromaVectors
 from rag.types import Paper, Source
 
 EMBEDDER = WordCountEmbedder()
@@ -156,11 +158,11 @@ def test_chroma_and_the_exact_scan_agree(tmp_path: Path, monkeypatch: pytest.Mon
     with Store.open(path, FINGERPRINT) as store:
         assert store.count() == (240, 480)
         exact = [store.nearest(query, 20) for query in queries]
-        assert isinstance(store._vectors, ExactVectors)
+        assert store._exact is not None
     monkeypatch.setattr(rag.store.store, "EXACT_LIMIT", 100)
     with Store.open(path, FINGERPRINT) as store:
         assert [store.nearest(query, 20) for query in queries] == exact
-        assert isinstance(store._vectors, ChromaVectors)
+        assert store._chroma is not None
 
 
 def test_a_reader_through_chroma_sees_what_is_stored_meanwhile(
@@ -191,15 +193,20 @@ def test_a_changed_paper_leaves_no_old_vector_behind(
 # Places
 
 
-def test_settling_moves_places_and_keeps_the_first_first(path: Path) -> None:
+def test_a_file_read_again_moves_places_and_keeps_the_first_first(path: Path) -> None:
+    def read_again(store: Store, name: str, run: int, **positions: int) -> None:
+        there = [Place(i, Source(name, p), run=run) for i, p in positions.items()]
+        store.upsert([], there)
+        store.catalog.finish_file(FileRead(name, None, run=run))
+
     with Store.open(path, FINGERPRINT, write=True) as store:
         store.upsert([], [Place("aaa", Source("other.txt", 9))])
-        store.upsert([], [Place("aaa", Source("list.txt", 3))])
-        store.settle_sources("list.txt", {"aaa": [3], "bbb": [1], "ccc": [1]})
+        read_again(store, "list.txt", 1, aaa=3, bbb=1, ccc=1)
         # ddd has left its only file and keeps its last place; so would aaa in a file of its own.
         assert store.paper("aaa").sources == (Source("list.txt", 3), Source("other.txt", 9))
         assert store.paper("ddd").sources == (Source("list.txt", 1),)
-        store.settle_sources("other.txt", {})
+        assert store.catalog.left("list.txt") == ["ddd"]
+        read_again(store, "other.txt", 2)
         assert store.paper("aaa").sources == (Source("list.txt", 3),)
 
 
@@ -411,22 +418,27 @@ def test_a_rebuild_replaces_what_is_no_part_of_a_store(path: Path) -> None:
 
 
 def test_one_wrong_byte_in_the_word_index_is_noticed_and_mended_by_a_writer(path: Path) -> None:
-    (file,) = (path / "bm25").rglob("indptr*")
+    file = path / "bm25" / "words.sqlite"
     whole = file.read_bytes()
-    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    place = whole.index(b'["aaa"')
+    file.write_bytes(whole[: place + 2] + b"x" + whole[place + 3 :])
     with Store.open(path, None) as store, pytest.raises(StoreError, match="rag index rebuild"):
         store.lexical()
     fill(path, [])
-    assert file.read_bytes() == whole
+    with Store.open(path, None) as store:
+        assert [i for i, _ in store.lexical().rank("graphs", 5)] == ["aaa", "ddd"]
 
 
 def test_a_word_index_that_may_not_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(directory: Path) -> None:
-        raise PermissionError(13, "Permission denied")
+    def denied(*_: object, **__: object) -> None:
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
 
-    monkeypatch.setattr(rag.store.store.LexicalIndex, "load", denied)
-    with Store.open(path, None) as store, pytest.raises(StoreError, match="Check its permissions"):
-        store.lexical()
+    with Store.open(path, None) as store:
+        monkeypatch.setattr(rag.lexical.file.sqlite3, "connect", denied)
+        with pytest.raises(StoreError, match="Check its permissions"):
+            store.lexical()
 
 
 def test_a_path_that_is_too_long_or_no_text(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 # What may change an answer, a figure or a time.
 PACKAGES = (
     "citewise",
-    "bm25s",
+    "PyStemmer",
     "chromadb",
     "numpy",
     "onnxruntime",

@@ -18,7 +18,7 @@ SHORT = 16
 
 # Whose code shapes vectors, rankings or replies. An endpoint's own software cannot be known.
 _LIBRARIES = (
-    "bm25s", "PyStemmer", "chromadb", "numpy", "onnxruntime", "tokenizers", "jinja2", "tiktoken",
+    "PyStemmer", "chromadb", "numpy", "onnxruntime", "tokenizers", "jinja2", "tiktoken",
     "sentence-transformers", "torch", "xllamacpp",
 )  # fmt: skip
 

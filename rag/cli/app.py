@@ -8,7 +8,7 @@ import typer
 
 from eval.cli import app as eval_app
 from rag import __version__
-from rag.cli import batch, chat, papers, questions
+from rag.cli import batch, chat, ingest, papers, questions
 
 app = typer.Typer(
     name="rag",
@@ -31,7 +31,7 @@ def root(
         raise typer.Exit
 
 
-app.command()(papers.ingest)
+app.command()(ingest.ingest)
 app.command()(questions.search)
 app.command()(questions.ask)
 app.command()(chat.chat)
@@ -39,6 +39,8 @@ app.add_typer(chat.sessions_app, name="sessions")
 app.command()(batch.batch)
 app.command("papers")(papers.papers)
 app.command()(papers.show)
+app.command()(papers.remove)
+app.command()(papers.export)
 app.command()(papers.doctor)
 app.add_typer(index_app, name="index")
 index_app.command()(papers.rebuild)

@@ -1,7 +1,8 @@
-"""Commands about what the index holds: ingest, papers, show, doctor, index rebuild."""
+"""Commands about what the index holds: papers, show, remove, export, doctor, index rebuild."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,37 +11,10 @@ import typer
 from rag.cli.options import JsonOption, StoreOption, as_utf8, print_json, settings_for
 
 if TYPE_CHECKING:
-    from rag.types import Rejected
+    from rag.removal import Removal
 
-
-def ingest(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Files and folders.", readable=False)
-    ],
-    store: StoreOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Read abstracts from files and folders into the index. Unchanged papers cost nothing."""
-    from rag import render
-    from rag.embed import open_embedder
-    from rag.ingest import ingest as run
-    from rag.progress import counter
-
-    settings = settings_for(store)
-    with counter("Ingesting", "papers") as advance:
-        summary = run(paths, settings.store, open_embedder(settings), advance)
-    if json:
-        print_json(render.ingest_json(summary))
-    else:
-        typer.echo(
-            f"{summary.added} added, {summary.updated} updated, {summary.unchanged} unchanged, "
-            f"{summary.duplicates} duplicates, {len(summary.rejected)} rejected. "
-            f"{settings.store} holds {summary.papers} papers in {summary.chunks} passages."
-        )
-    _report_rejected(summary.rejected)
-    kept = summary.added + summary.updated + summary.unchanged + summary.duplicates
-    if summary.unreadable or not kept:
-        raise typer.Exit(1)
+# Papers of a source that are listed before it is removed.
+MOST_SHOWN = 20
 
 
 def papers(store: StoreOption = None, json: JsonOption = False) -> None:
@@ -74,6 +48,64 @@ def show(
         print_json(render.paper_json(paper))
     else:
         render.Screen().paper(paper, original=original)
+
+
+def remove(
+    paper_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="IDs of papers.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", metavar="FILE", help="What only this file has, and the file."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Remove papers, or a source with the papers that no other source has."""
+    from rag.removal import plan
+    from rag.removal import remove as run
+
+    settings = settings_for(store)
+    named = as_utf8(source) if source is not None else None
+    found = plan(settings.store, [as_utf8(i) for i in paper_ids or ()], named)
+    _show_removal(found)
+    if not yes and _is_terminal() and not _confirmed("Remove?"):
+        typer.echo("Nothing was removed.", err=True)
+        raise typer.Exit(1)
+    removed = run(settings.store, found)
+    if json:
+        ids = [paper.id for paper in found.papers]
+        print_json({"removed": ids, "source": found.source, "kept": found.kept})
+    else:
+        typer.echo(f"{removed} removed from {settings.store}.")
+
+
+def export(
+    form: Annotated[str, typer.Option("--format", help="jsonl or bibtex.")] = "jsonl",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Not to standard output.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Write every paper, so that ingesting the output gives the same papers again."""
+    from rag.errors import RagError
+    from rag.export import lines, write
+    from rag.store import Store
+
+    settings = settings_for(store)
+    with Store.open(settings.store, None) as opened:
+        if out is None:
+            for line in lines(opened, form):
+                typer.echo(line.encode("utf-8"))
+            return
+        try:
+            count = write(out, lines(opened, form))
+        except OSError as error:
+            raise RagError(
+                f"{out} cannot be written: {error.strerror or error}. Choose another with --out."
+            ) from error
+    typer.echo(f"{count} papers exported to {out}.", err=True)
 
 
 def doctor(store: StoreOption = None, json: JsonOption = False) -> None:
@@ -113,10 +145,26 @@ def rebuild(store: StoreOption = None, json: JsonOption = False) -> None:
         )
 
 
-def _report_rejected(rejected: tuple[Rejected, ...]) -> None:
+def _show_removal(found: Removal) -> None:
     from rag.render import Screen
 
     messages = Screen(stderr=True)
-    for item in rejected:
-        place = f", record {item.position}" if item.position else ""
-        messages.line(f"Rejected {item.source}{place}: {item.reason}", "yellow")
+    if found.source is not None:
+        kept = (
+            f"; {found.kept} of its papers are in other sources too, and stay" if found.kept else ""
+        )
+        messages.line(f"Source {found.source}: {len(found.papers)} papers are in no other{kept}.")
+    for paper in found.papers[:MOST_SHOWN]:
+        messages.line(f"  {paper.id}  {paper.title}")
+    if len(found.papers) > MOST_SHOWN:
+        messages.line(f"  ... and {len(found.papers) - MOST_SHOWN} more")
+
+
+def _confirmed(question: str) -> bool:
+    # Not typer's: its question reaches standard output, which is for results.
+    typer.echo(f"{question} [y/N] ", nl=False, err=True)
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()

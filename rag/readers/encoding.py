@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import io
 import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from rag.errors import ReadError
 
@@ -27,6 +30,8 @@ _MULTIBYTE_UTF8 = re.compile(
 _COMMONEST_CHINESE = frozenset("的一是在不了有和人这中大为上个国我以要他们于对法用方")
 # Enough for a guess; detection is slow.
 _SAMPLE = 65_536
+# Fewer bytes above ASCII say little.
+_FEW = 8
 _BINARY = "It is a binary file, not text. Give a text, JSON or JSONL file."
 
 
@@ -38,44 +43,109 @@ def decode(data: bytes) -> str:
     Raises:
         ReadError: it is not text.
     """
+    return "".join(decode_blocks([data]))
+
+
+def decode_blocks(blocks: Iterable[bytes]) -> Iterator[str]:
+    """`decode` of a stream, a block at a time, with line feeds for line ends.
+
+    What is ASCII is handed on as it comes; the first 64 KiB after it decide on the encoding.
+
+    Raises:
+        ReadError: it is not text, or not in the encoding that its mark says.
+    """
+    lines = io.IncrementalNewlineDecoder(None, translate=True)
+    for text in _decoded(iter(blocks)):
+        shown = lines.decode(text)
+        if shown:
+            yield shown
+    rest = lines.decode("", final=True)
+    if rest:
+        yield rest
+
+
+def _decoded(blocks: Iterator[bytes]) -> Iterator[str]:
+    start = _filled(b"", blocks)
     for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return _with_unix_line_ends(_strictly(data[len(mark) :], encoding))
-    sample = data[:_SAMPLE]
+        if start.startswith(mark):
+            rest = chain([start[len(mark) :]], blocks)
+            if encoding == "utf-8":
+                return _leniently(rest, encoding)
+            return _strictly(rest, encoding, len(mark))
+    sample = start[:_SAMPLE]
     if sample.count(0) * 100 > len(sample):
-        return _with_unix_line_ends(_utf16_without_mark(data))
+        return _utf16_without_mark(sample, chain([start], blocks))
     if len(_CONTROL.findall(sample)) * 100 > len(sample):
         raise ReadError(_BINARY)
     # A stray zero byte is no text, and would spoil the line of JSON that holds it.
-    return _with_unix_line_ends(_best(data.replace(b"\x00", b"")))
+    return _above_ascii(block.replace(b"\x00", b"") for block in chain([start], blocks))
 
 
-def _best(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    high, lone = len(_HIGH.findall(data)), len(_LONE_HIGH.findall(data))
-    in_utf8 = sum(len(found) for found in _MULTIBYTE_UTF8.findall(data))
+def _filled(start: bytes, blocks: Iterator[bytes]) -> bytes:
+    """`start` and as many blocks as make a sample of it."""
+    while len(start) < _SAMPLE:
+        block = next(blocks, None)
+        if block is None:
+            break
+        start += block
+    return start
+
+
+def _above_ascii(blocks: Iterator[bytes]) -> Iterator[str]:
+    for block in blocks:
+        first = None if block.isascii() else _HIGH.search(block)
+        if first is None:
+            yield block.decode("ascii")
+            continue
+        yield block[: first.start()].decode("ascii")
+        # Words of ASCII before it help to guess.
+        words = block[: first.start()][-_SAMPLE // 2 :]
+        start = _filled(block[first.start() :], blocks)
+        encoding = _encoding_of((words + start)[:_SAMPLE])
+        yield from _leniently(chain([start], blocks), encoding)
+
+
+def _encoding_of(sample: bytes) -> str:
+    """The likeliest encoding of bytes, some of them above ASCII."""
+    if _reads(sample, "utf-8") is not None:
+        return "utf-8"
+    high, lone = len(_HIGH.findall(sample)), len(_LONE_HIGH.findall(sample))
+    in_utf8 = sum(len(found) for found in _MULTIBYTE_UTF8.findall(sample))
     if in_utf8 * 10 > high * 9:
-        return data.decode("utf-8", _AS_WINDOWS_1252)
+        return "utf-8"
     if lone * 2 > high:
-        return _windows_1252(data)
-    return _guessed(data)
+        # A few wrong bytes do not say what the rest of a long file is.
+        return "utf-8" if high < _FEW or in_utf8 * 10 > high else "cp1252"
+    return _guessed(sample)
 
 
-def _guessed(data: bytes) -> str:
+def _guessed(sample: bytes) -> str:
     from charset_normalizer import from_bytes  # a tenth of a second, rarely needed
 
     # GB 18030 first: it reads GBK and GB 2312 too, which detection confuses with one another.
-    for encoding in ("gb18030", *(match.encoding for match in from_bytes(data[:_SAMPLE]))):
-        try:
-            text = data.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
-        if encoding != "gb18030" or _is_common_chinese(text):
-            return text
-    return _windows_1252(data)
+    for encoding in ("gb18030", *(match.encoding for match in from_bytes(sample))):
+        text = _reads(sample, encoding)
+        if text is not None and (encoding != "gb18030" or _is_common_chinese(text)):
+            return encoding
+    return "cp1252"
+
+
+def _reads(sample: bytes, encoding: str) -> str | None:
+    """A sample in an encoding, None where it is not; the last character may be cut."""
+    try:
+        return codecs.getincrementaldecoder(encoding)().decode(sample)
+    except (UnicodeError, LookupError):
+        return None
+
+
+def _leniently(blocks: Iterable[bytes], encoding: str) -> Iterator[str]:
+    """Text whose wrong bytes are read as Windows-1252, so that none is lost."""
+    # Five bytes are undefined in it; Latin-1 makes them control characters, which cleaning removes.
+    errors = _AS_LATIN_1 if encoding == "cp1252" else _AS_WINDOWS_1252
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    for block in blocks:
+        yield decoder.decode(block)
+    yield decoder.decode(b"", final=True)
 
 
 def _is_common_chinese(text: str) -> bool:
@@ -84,15 +154,11 @@ def _is_common_chinese(text: str) -> bool:
     return sum(c in _COMMONEST_CHINESE for c in foreign) * 20 >= len(foreign)
 
 
-def _windows_1252(data: bytes) -> str:
-    # Five bytes are undefined in it; Latin-1 makes them control characters, which cleaning removes.
-    return data.decode("cp1252", _AS_LATIN_1)
-
-
 def _decode_wrong_bytes(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    return _windows_1252(error.object[error.start : error.end]), error.end
+    wrong = error.object[error.start : error.end]
+    return wrong.decode("cp1252", _AS_LATIN_1), error.end
 
 
 def _decode_as_latin_1(error: UnicodeError) -> tuple[str, int]:
@@ -106,28 +172,27 @@ codecs.register_error(_AS_LATIN_1, _decode_as_latin_1)
 codecs.register_error(_AS_WINDOWS_1252, _decode_wrong_bytes)
 
 
-def _utf16_without_mark(data: bytes) -> str:
+def _utf16_without_mark(sample: bytes, blocks: Iterable[bytes]) -> Iterator[str]:
     """Text whose every other byte is mostly zero, as that of Western UTF-16."""
-    even, odd = data[:_SAMPLE:2].count(0), data[1:_SAMPLE:2].count(0)
-    zeros = max(even, odd) * 10 >= len(data[:_SAMPLE]) * 3 and min(even, odd) * 20 <= max(even, odd)
-    try:
-        text = data.decode("utf-16-be" if even > odd else "utf-16-le") if zeros else "\0"
-    except UnicodeDecodeError as error:
-        raise ReadError(_BINARY) from error
-    if _CONTROL.search(text[:_SAMPLE].encode("utf-8", "replace")):
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    zeros = max(even, odd) * 10 >= len(sample) * 3 and min(even, odd) * 20 <= max(even, odd)
+    encoding = "utf-16-be" if even > odd else "utf-16-le"
+    text = _reads(sample, encoding) if zeros else None
+    if text is None or _CONTROL.search(text.encode("utf-8", "replace")):
         raise ReadError(_BINARY)
-    return text
+    return _strictly(blocks, encoding)
 
 
-def _strictly(data: bytes, encoding: str) -> str:
+def _strictly(blocks: Iterable[bytes], encoding: str, done: int = 0) -> Iterator[str]:
+    """Text in an encoding that it must keep to; `done` bytes stand before it."""
+    decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        return data.decode(encoding)
+        for block in blocks:
+            yield decoder.decode(block)
+            done += len(block)
+        yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         raise ReadError(
-            f"It says that it is {encoding.upper()}, but byte {error.start} is not. "
-            "Save it as UTF-8 and try again."
+            f"It reads as {encoding.upper()}, but does not near byte {done + error.start}, or the "
+            "file is cut off. Save it as UTF-8 and try again."
         ) from error
-
-
-def _with_unix_line_ends(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

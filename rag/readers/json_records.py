@@ -1,254 +1,257 @@
-"""JSON arrays, objects and lines whose records have an abstract, under its usual names."""
+"""JSON arrays, objects and lines of records; all but objects that hold few are read as a stream."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from rag.papers import MAX_ID_LENGTH, metadata_value
-from rag.text import visible
-from rag.types import MetaValue, Record, Rejected, Source
+from rag.readers.fields import kind_of, record_from
+from rag.readers.json_fields import flat_fields
+from rag.readers.json_shape import WHOLE, Shape, shape_of, shape_of_long
+from rag.readers.json_text import BROKEN, JsonText, TooLongError
+from rag.types import Record, Rejected, Source
 
-# Field names without case, `_`, `-` and spaces; the first that holds a value counts.
-ID_FIELDS = ("id", "paperid", "forum", "key", "doi", "arxivid", "corpusid", "citationkey")
-TITLE_FIELDS = ("title", "papertitle")
-ABSTRACT_FIELDS = ("abstract", "abstracttext", "abstractnote", "paperabstract", "summary", "text")
-_MAX_KEYS_SHOWN = 12
 # Characters that tell JSONL from one document.
-_SAMPLE = 1_000_000
+_SAMPLE = 65_536
+# Records nested too deeply, one after the other, that are no list of records any more.
+_MOST_TOO_DEEP = 100
+# A record that follows a broken one begins at most so long before where the decoder stumbled.
+_OVERRUN = 128
 
 _LOOKS_LIKE_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
-_NOT_SPACE = re.compile(r"[^ \t\n\r]|\Z")
-_FIRST_KEY = re.compile(r"\{\s*(\"(?:[^\"\\]|\\.){0,100}\")\s*:")
-# Raised by the decoder: JSONDecodeError or an overlong number, and nesting beyond Python's stack.
-_BROKEN = (ValueError, RecursionError)
+_FIRST_KEY = re.compile(r"[\[\s]*\{\s*(\"(?:[^\"\\]|\\.){0,100}\")\s*:")
+_ARRAY_OF_OBJECTS = re.compile(r":\s{0,100}\[(?=\s{0,100}\{)")
+_OBJECT_IN_ARRAY = re.compile(r"\[\s*\{")
+
+_Outcomes = Iterator[Record | Rejected]
 
 
-def looks_like_json(text: str) -> bool:
-    """Whether `text` begins as a JSON object or array does ("[12] We ..." does not)."""
-    return _LOOKS_LIKE_JSON.match(text) is not None
+def looks_like(head: str) -> bool:
+    """Whether a text begins as a JSON object or array does ("[12] We ..." does not)."""
+    return _LOOKS_LIKE_JSON.match(head) is not None
 
 
-def records(text: str, file: str, *, lines: bool = False) -> Iterator[Record | Rejected]:
-    """Every record of a JSON document, or of one document a line; `position` counts from 1.
+def records(
+    blocks: Iterable[str], file: str, columns: Mapping[str, str], *, lines: bool = False
+) -> _Outcomes:
+    """Every record of a JSON text; `position` counts from 1.
 
-    What is no record (broken JSON, no object, no abstract) comes out as `Rejected`.
+    `blocks` is the text in pieces of any length. An array is a list of records; an object is one,
+    or holds lists of them or records under their IDs; several documents may follow each other, as
+    in JSONL. What is no record (broken JSON, no object, no abstract) comes out as `Rejected`.
     `lines` says that the file's ending promises JSONL.
     """
-    start = _skip_space(text, 0)
-    if lines or (text[start : start + 1] != "[" and _is_jsonl(text)):
-        yield from _from_lines(text, file)
-    elif text[start : start + 1] == "[":
-        yield from _from_array(text, start + 1, file)
-    else:
-        yield from _from_object(text, file)
+    text = JsonText(blocks)
+    walk = _Walk(text, file, columns)
+    start = text.peek()
+    text.fill(_SAMPLE)
+    if (lines and not _begins_array(text)) or (start != "[" and _is_jsonl(text)):
+        return walk.lines()
+    return walk.documents()
 
 
-def record_of(value: object, source: Source, key: str | None = None) -> Record | Rejected:
-    """A decoded JSON value as a record; `key` is its name in an object that is keyed by ID."""
-    if not isinstance(value, Mapping):
-        return _rejected(source, f"It is {_kind(value)}, not an object with an abstract.")
-    fields = _fields(value)
-    names = _names(fields)
-    abstract_name = _first(fields, names, ABSTRACT_FIELDS, _text)
-    if abstract_name is None:
-        return _rejected(source, _no_abstract(fields, names))
-    id_name = _first(fields, names, ID_FIELDS, _identifier)
-    title_name = _first(fields, names, TITLE_FIELDS, _text)
-    used = {abstract_name, id_name, title_name}
-    return Record(
-        source=source,
-        abstract=_text(fields[abstract_name]) or "",
-        id=_identifier(fields[id_name]) if id_name else key,
-        title=_text(fields[title_name]) if title_name else None,
-        metadata=_metadata(fields, used),
-    )
+@dataclass(slots=True)
+class _Walk:
+    """The way through a text: its values become records, which are counted.
 
+    `over` says that what follows cannot be read.
+    """
 
-def _from_lines(text: str, file: str) -> Iterator[Record | Rejected]:
-    # Only "\n": other line separators may stand inside a JSON string.
-    lines = (line for line in text.split("\n") if line.strip())
-    for position, line in enumerate(lines, start=1):
-        source = Source(file, position)
-        try:
-            value = json.loads(line)
-        except _BROKEN as error:
-            yield _rejected(source, f"The line is not JSON: {_reason(error)}.")
-        else:
-            yield record_of(value, source)
+    text: JsonText
+    file: str
+    columns: Mapping[str, str]
+    position: int = 0
+    too_deep: int = 0
+    over: bool = False
 
+    def lines(self) -> _Outcomes:
+        """Each line is a document; a broken one costs no other."""
+        while self.text.peek():
+            end, line = self.text.line_end(), self.text.line()
+            document = self.text.text[self.text.at : end]
+            self.text.at = end
+            try:
+                value = json.loads(document)
+            except BROKEN as error:
+                yield self._rejected(f"The line is not JSON: {_reason(error)}.", line)
+            else:
+                yield self._record(value, line)
 
-def _from_array(text: str, at: int, file: str) -> Iterator[Record | Rejected]:
-    """The elements from `at`, one by one, so that those before and after a break are not lost."""
-    decode = json.JSONDecoder().raw_decode
-    first_key = _FIRST_KEY.match(text, _skip_space(text, at))
-    next_record = re.compile(r"\{\s*" + re.escape(first_key[1]) + r"\s*:") if first_key else None
-    position = 0
-    while True:
-        at = _skip_space(text, at)
-        if text[at : at + 1] == "]" or (position and at >= len(text)):
-            break
-        position += 1
-        source = Source(file, position)
-        try:
-            value, at = decode(text, at)
-        except _BROKEN as error:
-            resumed = next_record.search(text, at + 1) if next_record else None
-            yield _rejected(source, _break(error, text, at, position, resumed is not None))
-            if resumed is None:
+    def documents(self) -> _Outcomes:
+        """Arrays and objects: usually one, else one after the other."""
+        while not self.over and (start := self.text.peek()):
+            if start == "[":
+                yield from self._array()
+            elif start == "{":
+                yield from self._object()
+            else:
+                yield from self._element(None)
+            if self.text.peek() == ",":
+                self.text.at += 1
+
+    def _array(self) -> _Outcomes:
+        """The elements one by one, so that those before and after a break are not lost."""
+        next_record = self._record_start()
+        self.text.at += 1
+        while not self.over:
+            following = self.text.peek()
+            if not following:
+                self.over = True
+                reason = "The JSON array has no end: it may be cut off. Check the export."
+                yield self._rejected(reason, self.text.line())
+            elif following == "]":
+                self.text.at += 1
                 return
-            at = resumed.start()
-            continue
-        yield record_of(value, source)
-        at = _skip_space(text, at)
-        at += text[at : at + 1] == ","
-    rest = text[at + 1 :].strip()
-    if at >= len(text) or rest:
-        what = f"is followed by {_shown(rest[:40])}" if rest else "has no end: it may be cut off"
-        yield _rejected(Source(file, position + 1), f"The JSON array {what}. Check the export.")
+            else:
+                yield from self._element(next_record)
+                if self.text.peek() == ",":
+                    self.text.at += 1
 
-
-def _from_object(text: str, file: str) -> Iterator[Record | Rejected]:
-    try:
-        document = json.loads(text, object_pairs_hook=_Pairs)
-    except _BROKEN as error:
-        array = re.search(r":\s*\[(?=\s*\{)", text)
-        if array is None:
-            yield _rejected(Source(file, 1), f"The file is not JSON: {_reason(error)}.")
+    def _element(self, next_record: re.Pattern[str] | None) -> _Outcomes:
+        line = self.text.line()
+        try:
+            value = self.text.value()
+        except BROKEN as error:
+            yield self._broken(error, line, next_record)
         else:
-            yield from _from_array(text, array.end(), file)
-        return
-    for position, (key, value) in enumerate(_members(document), start=1):
-        yield record_of(value, Source(file, position), key)
+            self.too_deep = 0
+            yield self._record(value, line)
 
+    def _object(self) -> _Outcomes:
+        """A record, or an object that holds records."""
+        self.text.forget()
+        start, line = self.text.at, self.text.line()
+        try:
+            value = self.text.value(WHOLE)
+        except TooLongError:
+            shape = shape_of_long(self.text.text, start)
+        except BROKEN as error:
+            yield from self._broken_object(error, line)
+            return
+        else:
+            shape = shape_of(value, self.columns)
+            if shape is Shape.RECORD:
+                yield self._record(value, line)
+                return
+            self.text.at = start
+        yield from self._members(shape)
 
-class _Pairs(dict[str, Any]):
-    """An object that remembers members whose key occurs again, as a list keyed by ID may have."""
+    def _members(self, shape: Shape) -> _Outcomes:
+        self.text.at += 1
+        while not self.over:
+            following, line = self.text.peek(), self.text.line()
+            if following == "}":
+                self.text.at += 1
+                return
+            try:
+                key = self._key()
+                yield from self._member(shape, key)
+            except BROKEN as error:
+                yield self._broken(error, line, None)
+            if self.text.peek() == ",":
+                self.text.at += 1
 
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        self.pairs = pairs
+    def _key(self) -> str:
+        key = self.text.value()
+        if not isinstance(key, str) or self.text.peek() != ":":
+            raise json.JSONDecodeError("Expecting a name and ':'", self.text.text, self.text.at)
+        self.text.at += 1
+        return key
 
+    def _member(self, shape: Shape, key: str) -> _Outcomes:
+        following, line = self.text.peek(), self.text.line()
+        self.text.fill(_SAMPLE)
+        if shape is Shape.NESTED and following == "{":
+            yield from self._members(Shape.LISTS)
+        elif shape is Shape.LISTS and _OBJECT_IN_ARRAY.match(self.text.text, self.text.at):
+            yield from self._array()
+        else:
+            value = self.text.value()
+            if shape is Shape.KEYED:
+                yield self._record(value, line, key)
+            elif isinstance(value, list) and any(isinstance(part, dict) for part in value):
+                for part in value:
+                    yield self._record(part, line)
 
-def _members(document: _Pairs) -> list[tuple[str | None, object]]:
-    """The records in an object: itself, those of its lists, or its values by ID."""
-    fields = _fields(document)
-    names = _names(fields)
-    if _first(fields, names, ABSTRACT_FIELDS, _text) is not None:
-        return [(None, document)]
-    lists = [
-        value
-        for value in document.values()
-        if isinstance(value, list) and any(isinstance(element, dict) for element in value)
-    ]
-    if lists:
-        return [(None, element) for found in lists for element in found]
-    if any(isinstance(value, dict) for value in document.values()):
-        return list(document.pairs)
-    return [(None, document)]
+    def _broken_object(self, error: Exception, line: int) -> _Outcomes:
+        """What of the lists in a broken object can be read, or that it cannot."""
+        if self.position:
+            yield self._broken(error, line, self._record_start())
+            return
+        reason, rejected = self.text.reason(error), 0
+        while not self.over and self.text.find(_ARRAY_OF_OBJECTS, self.text.at):
+            self.text.at += 1
+            self.text.peek()
+            for outcome in self._array():
+                rejected += isinstance(outcome, Rejected)
+                yield outcome
+        self.over = True
+        if not rejected:
+            yield self._rejected(f"The file is not JSON: {reason}.", line)
 
+    def _broken(self, error: Exception, line: int, next_record: re.Pattern[str] | None) -> Rejected:
+        """Says that a record is broken, and moves to the next one, if there is any."""
+        start, reason = self.text.at + 1, self.text.reason(error)
+        if isinstance(error, json.JSONDecodeError):
+            start = max(start, error.pos - _OVERRUN)
+        self.too_deep = self.too_deep + 1 if isinstance(error, RecursionError) else 0
+        self.over = (
+            next_record is None
+            or self.too_deep > _MOST_TOO_DEEP
+            or not self.text.find(next_record, start)
+        )
+        then = "what follows it was not read" if self.over else "reading goes on with the next one"
+        return self._rejected(
+            f"Record {self.position + 1}, from line {line}, is broken or cut off: {reason}; "
+            f"{then}. Check the export.",
+            line,
+        )
 
-def _is_jsonl(text: str) -> bool:
-    """Whether most lines are objects of their own, and not parts of one document."""
-    lines = [line.strip() for line in text[:_SAMPLE].split("\n") if line.strip()]
-    objects = sum(line.startswith("{") and line.endswith("}") for line in lines)
-    return len(lines) > 1 and objects * 2 > len(lines)
+    def _record_start(self) -> re.Pattern[str] | None:
+        """How the records of the list at the place begin, if they are objects."""
+        self.text.fill(_SAMPLE)
+        first = _FIRST_KEY.match(self.text.text, self.text.at)
+        return re.compile(r"\{\s*" + re.escape(first[1]) + r"\s*:") if first else None
 
+    def _record(self, value: object, line: int, key: str | None = None) -> Record | Rejected:
+        if not isinstance(value, Mapping):
+            return self._rejected(f"It is {kind_of(value)}, not an object with an abstract.", line)
+        self.position += 1
+        source = Source(self.file, self.position)
+        return record_from(flat_fields(value), source, line, self.columns, key)
 
-def _fields(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A record's fields; OpenReview's `content` and its `{"value": ...}` wrappers are opened."""
-    content = value.get("content")
-    merged = {**value, **content} if isinstance(content, Mapping) else dict(value)
-    if isinstance(content, Mapping):
-        merged.pop("content", None)
-    return {
-        k: v["value"] if isinstance(v, Mapping) and "value" in v else v for k, v in merged.items()
-    }
-
-
-def _first(
-    fields: Mapping[str, Any],
-    names: Mapping[str, Sequence[str]],
-    wanted: Sequence[str],
-    usable: Callable[[object], str | None],
-) -> str | None:
-    """The name of the first wanted field whose value is usable."""
-    present = (name for field in wanted for name in names.get(field, ()))
-    return next((name for name in present if usable(fields[name]) is not None), None)
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-        value = "\n".join(value)
-    return value if isinstance(value, str) and value.strip() else None
-
-
-def _identifier(value: object) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    try:
-        identifier = visible(str(value)).strip()
-    except ValueError:  # an integer of more digits than Python prints
-        return None
-    return identifier if 0 < len(identifier) <= MAX_ID_LENGTH else None
-
-
-def _metadata(fields: Mapping[str, Any], used: set[str | None]) -> dict[str, MetaValue]:
-    kept = ((name, metadata_value(value)) for name, value in fields.items() if name not in used)
-    return {name: value for name, value in kept if value is not None}
-
-
-def _no_abstract(fields: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> str:
-    present = next((names[field][0] for field in ABSTRACT_FIELDS if field in names), None)
-    if present is not None:
-        value = fields[present]
-        found = _kind(value) if value and not isinstance(value, str) else "empty"
-        return f"No abstract: the field {_shown(present)} is {found}."
-    shown = ", ".join(_shown(key) for key in list(fields)[:_MAX_KEYS_SHOWN]) or "none"
-    more = ", ..." if len(fields) > _MAX_KEYS_SHOWN else ""
-    return f'No abstract: the field "abstract" is missing; its fields are {shown}{more}.'
-
-
-def _break(error: Exception, text: str, at: int, position: int, resumes: bool) -> str:
-    line = text.count("\n", 0, at) + 1
-    then = "reading goes on with the next one" if resumes else "what follows it was not read"
-    return (
-        f"Record {position}, from line {line}, is broken or cut off: {_reason(error)}; {then}. "
-        "Check the export."
-    )
+    def _rejected(self, reason: str, line: int) -> Rejected:
+        self.position += 1
+        return Rejected(self.file, self.position, reason, line)
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+        return f"{error.msg.removesuffix(' at')} at column {error.colno}"
     return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
 
 
-def _skip_space(text: str, at: int) -> int:
-    found = _NOT_SPACE.search(text, at)
-    return found.start() if found else len(text)
+def _begins_array(text: JsonText) -> bool:
+    """Whether an array of records begins, in spite of an ending that promises JSONL."""
+    if not text.text.startswith("[", text.at):
+        return False
+    if _OBJECT_IN_ARRAY.match(text.text, text.at):
+        return True
+    first, _, _ = text.text[text.at : text.at + _SAMPLE].partition("\n")
+    try:
+        json.loads(first)
+    except BROKEN:
+        return True
+    return False
 
 
-def _rejected(source: Source, reason: str) -> Rejected:
-    return Rejected(source.file, source.position, reason)
-
-
-def _names(fields: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Normalised field name -> the names as they stand: "id" and "_id" are both `id`."""
-    names: dict[str, list[str]] = {}
-    for name in fields:
-        names.setdefault(re.sub(r"[_\-\s]", "", name.lower()), []).append(name)
-    return names
-
-
-def _shown(name: str) -> str:
-    return json.dumps(visible(name)[:40], ensure_ascii=False)
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    kinds = {bool: "true or false", str: "a text", list: "a list", dict: "an object"}
-    return next((name for type_, name in kinds.items() if isinstance(value, type_)), "a number")
+def _is_jsonl(text: JsonText) -> bool:
+    """Whether most lines are objects of their own, and not parts of one document."""
+    sample = text.text[text.at : text.at + _SAMPLE]
+    lines = [line.strip() for line in sample.split("\n") if line.strip()]
+    objects = [line.startswith("{") and line.endswith("}") for line in lines]
+    if len(text.text) > text.at + _SAMPLE or not text.ended:  # the last is cut
+        objects[-1:] = [lines[-1].startswith("{")] if lines else []
+    return len(lines) > 1 and sum(objects) * 2 > len(lines)

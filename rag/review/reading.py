@@ -12,7 +12,7 @@ from typing import Any
 
 from rag.errors import ReadError
 from rag.readers.encoding import decode
-from rag.readers.json_records import looks_like_json
+from rag.readers.json_records import looks_like
 from rag.review.headings import is_rating, known_heading
 from rag.text import visible
 
@@ -75,7 +75,7 @@ def reviews_in(data: bytes, name: str) -> tuple[Review, ...]:
     if not visible(text).strip():
         raise ReadError(f"{shown} is empty. Give a review as text, Markdown or JSON.")
     promised = Path(name).suffix.lower() in _JSON_ENDINGS
-    if not promised and not looks_like_json(text):
+    if not promised and not looks_like(text):
         return (Review(name, 1, None, text),)
     try:
         value = _parsed(text)

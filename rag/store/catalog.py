@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.store.database import DamagedError, Database, statements
-from rag.store.schema import SCHEMA, Entry, Fingerprint, Place
+from rag.keys import paper_keys, text_key
+from rag.store.database import DamagedError, statements
+from rag.store.migration import migrate
+from rag.store.places import Places
+from rag.store.schema import KEYED, SCHEMA, Entry, Fingerprint, Place
 from rag.types import Chunk, Paper, Source
 
 _PAPER = """
@@ -29,7 +32,11 @@ SELECT id, title, text, original, title_derived, metadata, (
 """
 
 
-class Catalog(Database):
+# Papers that one key of a title or an abstract's end may find; more say that it is boilerplate.
+_ALIKE = 16
+
+
+class Catalog(Places):
     """One `papers.sqlite`. Every method raises StoreError where the file fails."""
 
     @classmethod
@@ -37,9 +44,10 @@ class Catalog(Database):
         """The catalog at `path`; empty where nothing was ever committed to the file."""
         catalog = cls(path, "rwc")
         if catalog.rows("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
+            migrate(catalog)
             return catalog
         with catalog.transaction():
-            for statement in statements(SCHEMA):
+            for statement in statements(SCHEMA + KEYED):
                 catalog.run(statement)
             catalog.set_meta("generation", uuid.uuid4().hex)
             catalog.set_meta("revision", "0")
@@ -48,9 +56,11 @@ class Catalog(Database):
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Catalog:
-        """An existing catalog; without `write` the file is never changed."""
+        """An existing catalog; without `write` the file is never changed, whichever version's."""
         catalog = cls(path, "rw" if write else _reading_mode(path))
         _ = catalog.fingerprint
+        if write:
+            migrate(catalog)
         return catalog
 
     def meta(self, key: str) -> str | None:
@@ -108,11 +118,38 @@ class Catalog(Database):
 
     def by_record_id(self, record_id: str) -> Paper | None:
         """The paper that some source lists under this ID, which the paper does not bear itself."""
+        return self._one("pk = (SELECT min(paper_pk) FROM sources WHERE record_id = ?)", record_id)
+
+    def read_as(self, content_hash: str) -> Paper | None:
+        """The paper that some source lists with this text."""
         return self._one(
-            "pk = (SELECT paper_pk FROM sources WHERE record_id = ? ORDER BY pk LIMIT 1)", record_id
+            "pk = (SELECT min(paper_pk) FROM sources WHERE text_key = ?)",
+            text_key(content_hash),
         )
 
-    def _one(self, condition: str, value: str) -> Paper | None:
+    def listed(self, name: str, value: str) -> list[Paper]:
+        """The papers that sources list under a "record_id", "doi" or "arxiv", the oldest first."""
+        if name not in ("record_id", "doi", "arxiv"):
+            raise ValueError(f"sources have no {name}")
+        found = self.rows(
+            f"{_PAPER} WHERE pk IN (SELECT paper_pk FROM sources WHERE {name} = ?) "
+            "ORDER BY papers.pk",
+            (value,),
+        )
+        return [_paper(row) for row in found]
+
+    def alike(self, title: int | None, start: int, end: int) -> list[Paper]:
+        """Papers that have any of these keys (see `rag.keys.paper_keys`), the oldest first."""
+        any_of = " UNION ".join(
+            f"SELECT pk FROM (SELECT pk FROM papers WHERE {name}_key = ? LIMIT {_ALIKE})"
+            for name in ("title", "start", "end")
+        )
+        found = self.rows(
+            f"{_PAPER} WHERE pk IN ({any_of}) ORDER BY papers.pk", (title, start, end)
+        )
+        return [_paper(row) for row in found]
+
+    def _one(self, condition: str, value: str | int) -> Paper | None:
         found = self.rows(f"{_PAPER} WHERE {condition} LIMIT 1", (value,))
         return _paper(found[0]) if found else None
 
@@ -125,22 +162,13 @@ class Catalog(Database):
         )
         return tuple(Chunk(paper_id, *row[:3]) for row in found), as_matrix(row[3] for row in found)
 
-    def places(self, paper_id: str) -> list[Place]:
-        """Where a paper was read, the first place first."""
-        found = self.rows(
-            "SELECT file, position, record_id FROM sources "
-            "WHERE paper_pk = (SELECT pk FROM papers WHERE id = ?) ORDER BY pk",
-            (paper_id,),
-        )
-        return [Place(paper_id, Source(file, position), own) for file, position, own in found]
-
     def write(self, entries: Sequence[Entry], places: Sequence[Place] = ()) -> None:
         """Store papers and where they were read, in one transaction."""
         with self.transaction():
             for entry in entries:
                 self._write_paper(entry)
             for place in places:
-                self._write_place(place)
+                self.write_place(place)
             if entries:
                 self.touch()
 
@@ -152,11 +180,13 @@ class Catalog(Database):
         paper = entry.paper
         # RETURNING, as lastrowid does not tell the row of an upsert that updated.
         found = self.rows(
-            "INSERT INTO papers (id, title, title_derived, text, original, metadata, content_hash) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET title = excluded.title, "
+            "INSERT INTO papers (id, title, title_derived, text, original, metadata, content_hash, "
+            "title_key, start_key, end_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET title = excluded.title, "
             "title_derived = excluded.title_derived, text = excluded.text, "
             "original = excluded.original, metadata = excluded.metadata, "
-            "content_hash = excluded.content_hash RETURNING pk",
+            "content_hash = excluded.content_hash, title_key = excluded.title_key, "
+            "start_key = excluded.start_key, end_key = excluded.end_key RETURNING pk",
             (
                 paper.id,
                 paper.title,
@@ -165,10 +195,14 @@ class Catalog(Database):
                 paper.original,
                 json.dumps(dict(paper.metadata), ensure_ascii=False),
                 entry.content_hash,
+                *paper_keys(paper),
             ),
         )
-        for source in paper.sources:
-            self._write_place(Place(paper.id, source))
+        # What else is known of a place comes with the `Place` itself.
+        self.run_many(
+            "INSERT OR IGNORE INTO sources (paper_pk, file, position) VALUES (?, ?, ?)",
+            ((found[0][0], source.file, source.position) for source in paper.sources),
+        )
         if entry.chunks is not None and entry.vectors is not None:
             self._write_chunks(int(found[0][0]), entry.chunks, entry.vectors)
 
@@ -184,36 +218,39 @@ class Catalog(Database):
             ),
         )
 
-    def _write_place(self, place: Place) -> None:
-        self.run(
-            "INSERT INTO sources (paper_pk, file, position, record_id) "
-            "SELECT pk, ?, ?, ? FROM papers WHERE id = ? "
-            "ON CONFLICT (paper_pk, file, position) DO UPDATE "
-            "SET record_id = coalesce(excluded.record_id, record_id)",
-            (place.source.file, place.source.position, place.record_id, place.paper_id),
-        )
-
-    def places_in(self, file: str) -> dict[str, int]:
-        """How often each paper, by ID, stands in a file."""
-        found = self.rows(
-            "SELECT id, count(*) FROM sources JOIN papers ON papers.pk = paper_pk "
-            "WHERE file = ? GROUP BY papers.pk",
-            (file,),
-        )
-        return dict(found)
-
     def remove(self, paper_ids: Sequence[str]) -> None:
         """Forget papers with everything that belongs to them."""
         with self.transaction():
-            self.run_many("DELETE FROM papers WHERE id = ?", ((i,) for i in paper_ids))
-            self.touch()
+            self._remove(paper_ids)
+
+    def remove_source(self, name: str) -> list[str]:
+        """Forget a file and the papers that no other has, all or nothing; the IDs of these."""
+        with self.transaction():
+            alone = self.only_in(name)
+            self._remove(alone)
+            self.forget_file(name)
+        return alone
+
+    def remove_left(self, names: Iterable[str]) -> list[str]:
+        """Forget what has left these files, all or nothing; the IDs of the papers removed."""
+        with self.transaction():
+            gone = sorted({paper_id for name in names for paper_id in self.left(name)})
+            if gone:
+                self._remove(gone)
+        return gone
+
+    def _remove(self, paper_ids: Sequence[str]) -> None:
+        self.run_many("DELETE FROM papers WHERE id = ?", ((i,) for i in paper_ids))
+        self.touch()
 
     def replace_with(self, other: Path) -> None:
-        """Take over everything from another catalog, in one transaction."""
+        """Take over every paper from another catalog, in one transaction; files stay known."""
         self.run("ATTACH ? AS fresh", (str(other),))
         with self.transaction():
-            for table in ("chunks", "sources", "papers", "meta", "chroma_deletions"):
+            for table in ("chunks", "sources", "papers", "chroma_deletions"):
                 self.run(f"DELETE FROM main.{table}")
+            # The other one counts no ingests.
+            self.run("DELETE FROM main.meta WHERE key <> 'run'")
             for table in ("papers", "sources", "chunks", "meta"):
                 self.run(f"INSERT INTO main.{table} SELECT * FROM fresh.{table}")
         self.run("DETACH fresh")
@@ -229,43 +266,6 @@ class Catalog(Database):
     def chroma_was_filled(self) -> bool:
         """Whether Chroma has any chunk of this generation."""
         return self.not_in_chroma() < self.count()[1]
-
-    def settle(self, file: str, positions: Mapping[str, Sequence[int]]) -> None:
-        """Make the places in `file`, read to its end, exactly `positions`, by paper ID.
-
-        A paper that has left the file keeps its last place there if it has no other, so that every
-        paper can say where it came from. Rows keep their order: the first place remains the first.
-        """
-        known: dict[str, list[tuple[int, int]]] = {}
-        for paper_id, pk, position in self.rows(
-            "SELECT papers.id, sources.pk, position FROM sources "
-            "JOIN papers ON papers.pk = paper_pk WHERE file = ? ORDER BY sources.pk",
-            (file,),
-        ):
-            known.setdefault(paper_id, []).append((pk, position))
-        with self.transaction():
-            for paper_id, places in known.items():
-                self._settle_paper(places, set(positions.get(paper_id, ())))
-
-    def _settle_paper(self, places: Sequence[tuple[int, int]], current: set[int]) -> None:
-        stale = [pk for pk, position in places if position not in current]
-        if not stale:
-            return
-        fresh = [(pk, position) for pk, position in places if position in current]
-        if not fresh:
-            self.run_many(
-                "DELETE FROM sources WHERE pk = ?1 AND EXISTS (SELECT 1 FROM sources AS other "
-                "WHERE other.paper_pk = sources.paper_pk AND other.file <> sources.file)",
-                ((pk,) for pk in stale),
-            )
-            return
-        self.run_many("DELETE FROM sources WHERE pk = ?", ((pk,) for pk in stale))
-        # A moved record's new row takes over the old one's rank among the paper's places.
-        pks = sorted([*stale, *(pk for pk, _ in fresh)])
-        self.run_many(
-            "UPDATE sources SET pk = ? WHERE pk = ?",
-            ((new, old) for new, (old, _) in zip(pks, fresh, strict=False)),
-        )
 
 
 def as_matrix(blobs: Iterable[bytes]) -> NDArray[np.float32]:

@@ -3,7 +3,8 @@
 store.json     marks the directory as a store: format version, and what built it
 papers.sqlite  papers, sources, chunks and their vectors: the truth (see `rag.store.catalog`)
 chroma/        the vectors again, for approximate search in large stores
-bm25/STATE/    the lexical index of one state of the papers
+bm25/          the lexical index
+vectors/       the vectors of a large store again, for an exact search of some of them
 write.lock     held, with its PID inside, by the one process that writes
 """
 
@@ -29,6 +30,8 @@ MANIFEST = "store.json"
 CATALOG = "papers.sqlite"
 CHROMA = "chroma"
 BM25 = "bm25"
+WORDS = "words.sqlite"  # in BM25
+VECTORS = "vectors"
 LOCK = "write.lock"
 
 # Nothing is begun with less: SQLite, Chroma and BM25 each need room to finish what they began.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import shutil
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -16,35 +15,33 @@ from numpy.typing import NDArray
 from rag.chunk import CHUNKING_VERSION
 from rag.embed import Embedder
 from rag.errors import RagError, StoreError, UsageError
-from rag.lexical import LexicalIndex, searchable
+from rag.lexical import LexicalIndex
 from rag.store.catalog import Catalog
+from rag.store.changes import Changes
 from rag.store.directory import (
-    BM25,
     CHROMA,
+    VECTORS,
     check_space,
+    exists,
     not_writable,
     open_to_read,
     open_to_write,
     write_manifest,
     writer_lock,
 )
+from rag.store.exact import ExactVectors, nearest_among
+from rag.store.mapped import MappedVectors, complete, discard
 from rag.store.schema import Entry, Fingerprint, Place
-from rag.store.vectors import (
-    EXACT_LIMIT,
-    ChromaVectors,
-    ExactVectors,
-    chroma_exists,
-    nearest_among,
-)
+from rag.store.vectors import EXACT_LIMIT, ChromaVectors, chroma_exists
+from rag.store.words import finish_words, open_words
 from rag.text import CLEANING_VERSION
 from rag.types import Chunk, Paper
 
-# Chunks that Chroma may lag behind during a long run before it is brought up to date.
+# Chunks that Chroma and BM25 may lag behind during a long run before they are brought up to date.
 CHROMA_BACKLOG = 20_000
 
-# A reader that finds the lexical index out of date (a writer is at work, or was killed) makes one
-# in memory up to this many papers, some 5 s; beyond, it searches words in the last finished one.
-LEXICAL_IN_MEMORY = 20_000
+# Up to so many papers are read from the catalog, 5 ms, where otherwise all vectors must be opened.
+FEW = 200
 
 
 def fingerprint_of(embedder: Embedder) -> Fingerprint:
@@ -59,8 +56,10 @@ class Store:
         self.path = path
         self.catalog = catalog
         self._held = held
-        self._vectors: ExactVectors | ChromaVectors | None = None
+        self._chroma: ChromaVectors | None = None
+        self._exact: ExactVectors | None = None
         self._lexical: tuple[str, LexicalIndex] | None = None
+        self._changes: Changes | None = None
         # Of several threads that ask first, one loads an index and the others wait for it.
         self._loading = threading.Lock()
 
@@ -86,6 +85,7 @@ class Store:
             held.callback(store.catalog.close)
             store.require(fingerprint)
             write_manifest(path, fingerprint)
+            store._changes = Changes(store.catalog)
             store._held = held.pop_all()
             return store
 
@@ -108,9 +108,11 @@ class Store:
 
     def close(self) -> None:
         """Release every file and the lock."""
-        if isinstance(self._vectors, ChromaVectors):
-            self._vectors.close()
-        self._vectors = None
+        if self._chroma is not None:
+            self._chroma.close()
+        if self._lexical is not None:
+            self._lexical[1].close()
+        self._chroma = self._exact = self._lexical = None
         self.catalog.close()
         if self._held is not None:
             self._held.close()
@@ -162,18 +164,24 @@ class Store:
         if not np.isfinite(vector).all():
             raise UsageError("The question's vector is not a number. Ask in other words.")
         self._check_dimension(vector)
-        if among is not None:
-            return nearest_among(self.catalog, among, vector, papers)
+        if among is None and not self._few_chunks():
+            with self._loading:
+                chroma = self._chroma = self._chroma or self._open_chroma()
+            return chroma.nearest(vector, papers)
         with self._loading:
-            index = self._vector_index()
-        return index.nearest(vector, papers)
+            exact = self._exact_now()
+            if exact is None and (among is None or len(among) > FEW):
+                exact = self._exact = self._open_exact()
+        if exact is None:
+            return nearest_among(self.catalog, among or (), vector, papers)
+        return exact.nearest(vector, papers, among)
 
     def lexical(self) -> LexicalIndex:
         """The BM25 index of the papers as they are now."""
         state = self.catalog.state
         with self._loading:
             if self._lexical is None or self._lexical[0] != state:
-                self._lexical = (state, self._load_lexical(state))
+                self._lexical = (state, self._load_lexical())
             return self._lexical[1]
 
     def upsert(self, entries: Sequence[Entry], places: Sequence[Place] = ()) -> None:
@@ -184,19 +192,16 @@ class Store:
                 self._check_dimension(entry.vectors[0])
         self.catalog.write(entries, places)
         if self.catalog.not_in_chroma() >= CHROMA_BACKLOG:
-            self._finish_chroma()
-
-    def settle_sources(self, file: str, positions: Mapping[str, Sequence[int]]) -> None:
-        """Make the places in `file`, read to its end, exactly `positions`, by paper ID."""
-        self.catalog.settle(file, positions)
+            self.finish()
 
     def finish(self) -> None:
-        """Make Chroma and BM25 match the papers: all that an interrupted write left undone."""
+        """Make all that is searched match the papers: what an interrupted write left undone."""
         self._finish_chroma()
         try:
-            self._finish_lexical()
+            finish_words(self.path, self.catalog, self._changes)
+            self._finish_vectors()
         except OSError as error:
-            raise StoreError(not_writable(self.path / BM25, error)) from error
+            raise StoreError(not_writable(self.path, error)) from error
 
     def _finish_chroma(self) -> None:
         directory = self.path / CHROMA
@@ -211,56 +216,26 @@ class Store:
         finally:
             chroma.close()
 
-    def _finish_lexical(self) -> None:
-        root, state = self.path / BM25, self.catalog.state
-        if not LexicalIndex.is_whole(root / state):
-            check_space(self.path)
-            beside = root / "unfinished"
-            shutil.rmtree(beside, ignore_errors=True)
-            self._index_words(beside)
-            shutil.rmtree(root / state, ignore_errors=True)
-            beside.rename(root / state)
-        for other in root.iterdir():
-            if other.name != state:
-                shutil.rmtree(other, ignore_errors=True)
-
-    def _index_words(self, directory: Path | None) -> LexicalIndex:
-        texts = (searchable(paper.title, paper.text) for paper in self.catalog.papers())
-        return LexicalIndex.build(self.catalog.ids(), texts, directory)
-
-    def _load_lexical(self, state: str) -> LexicalIndex:
-        root = self.path / BM25
-        finished = root / state
-        try:
-            if not finished.is_dir():
-                others = [d for d in root.glob("*-*") if d.is_dir()]
-                if not others or self.count()[0] <= LEXICAL_IN_MEMORY:
-                    return self._index_words(None)
-                finished = others[0]
-            return LexicalIndex.load(finished)
-        except PermissionError as error:
-            raise StoreError(
-                f"The word index {finished} cannot be read. Check its permissions, or delete "
-                f"{root} and run `rag index rebuild`."
-            ) from error
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-            if self.catalog.state != state:  # a writer has just put a newer one in its place
-                return self._index_words(None)
-            raise StoreError(
-                f"The word index {finished} is damaged. Run `rag index rebuild`: papers and "
-                "vectors are kept apart from it, so nothing is embedded again."
-            ) from error
-
-    def _vector_index(self) -> ExactVectors | ChromaVectors:
-        if isinstance(self._vectors, ChromaVectors) or (
-            self._vectors is not None and self._vectors.state == self.catalog.state
-        ):
-            return self._vectors
-        if self.count()[1] <= EXACT_LIMIT or not self.catalog.chroma_was_filled():
-            self._vectors = ExactVectors(self.catalog)
+    def _finish_vectors(self) -> None:
+        if self.count()[1] > EXACT_LIMIT:
+            complete(self.path / VECTORS, self.catalog)
         else:
-            self._vectors = self._open_chroma()
-        return self._vectors
+            discard(self.path / VECTORS)
+
+    def _load_lexical(self) -> LexicalIndex:
+        return open_words(self.path, self.catalog)
+
+    def _few_chunks(self) -> bool:
+        return self.count()[1] <= EXACT_LIMIT or not self.catalog.chroma_was_filled()
+
+    def _exact_now(self) -> ExactVectors | None:
+        fresh = self._exact is not None and self._exact.state == self.catalog.state
+        return self._exact if fresh else None
+
+    def _open_exact(self) -> ExactVectors:
+        directory = self.path / VECTORS
+        mapped = MappedVectors(directory, self.catalog) if exists(directory) else None
+        return ExactVectors(self.catalog, mapped)
 
     def _open_chroma(self) -> ChromaVectors:
         chroma = ChromaVectors(self.path / CHROMA, self.catalog)

@@ -1,4 +1,4 @@
-"""Nearest chunks, exactly or through Chroma. The only import of chromadb.
+"""Nearest chunks through Chroma. The only import of chromadb.
 
 Chroma holds nothing but the vector of each chunk under its key in the catalog: what a key means is
 always looked up there, so that a chunk which Chroma has and the catalog has not is never seen.
@@ -6,18 +6,17 @@ always looked up there, so that a chunk which Chroma has and the catalog has not
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import StoreError
 from rag.store.catalog import Catalog, as_matrix
+from rag.store.exact import best_of
 
 if TYPE_CHECKING:
     from chromadb import Collection
@@ -32,16 +31,12 @@ EXACT_LIMIT = 50_000
 CANDIDATES = 400
 EF_SEARCH = 500
 
-# Cosines are rounded here: beyond it, float32 sums differ with the order of addition, and equal
-# texts must tie.
-DECIMALS = 6
-
 # Cosine distance of a float32 vector to itself in Chroma is up to 1e-6.
 SAME_DISTANCE = 1e-5
 
 _SAMPLES = 8
 _TAKEN_AT_ONCE = 10_000
-_READ_AT_ONCE = 4_096
+
 
 
 # A union of keys, since SQLite answers an OR of these conditions by reading every vector.
@@ -51,35 +46,6 @@ SELECT id, vector FROM chunks JOIN papers ON papers.pk = paper_pk WHERE chunks.p
     UNION SELECT pk FROM chunks WHERE in_chroma = 0
     UNION SELECT pk FROM chunks WHERE pk > ?)
 """
-
-
-_ROWS_AMONG = """
-SELECT id, vector FROM papers JOIN chunks ON chunks.paper_pk = papers.pk
-WHERE id IN (SELECT value FROM json_each(?))
-"""
-
-
-class ExactVectors:
-    """Every vector of a catalog in memory; `papers` ascend, so that ties fall to the lower ID."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self.state = catalog.state
-        self._papers = catalog.ids()
-        number = {paper_id: i for i, paper_id in enumerate(self._papers)}
-        rows = catalog.rows(
-            "SELECT id, vector FROM chunks JOIN papers ON papers.pk = paper_pk ORDER BY chunks.pk"
-        )
-        self._owner = np.array([number[row[0]] for row in rows], dtype=np.int64)
-        self._matrix = as_matrix(row[1] for row in rows)
-
-    def nearest(self, vector: NDArray[np.float32], papers: int) -> list[tuple[str, float]]:
-        """The papers whose best chunk is closest to `vector`: (ID, cosine), best first."""
-        if not len(self._owner):
-            return []
-        best = np.full(len(self._papers), -np.inf)
-        np.maximum.at(best, self._owner, _cosines(self._matrix, vector))
-        order = np.argsort(-best, kind="stable")[:papers]
-        return [(self._papers[i], float(best[i])) for i in order if np.isfinite(best[i])]
 
 
 class ChromaVectors:
@@ -116,7 +82,7 @@ class ChromaVectors:
                 include=[],
             )
         rows = self._catalog.rows(_CANDIDATE_ROWS, (f"[{','.join(found['ids'][0])}]", self._newest))
-        return _best(rows, vector, papers)
+        return best_of(rows, vector, papers)
 
     def whole(self) -> bool:
         """Whether sampled vectors are found by asking for themselves; a count alone can lie."""
@@ -192,25 +158,6 @@ class ChromaVectors:
             ) from error
 
 
-def nearest_among(
-    catalog: Catalog, ids: Iterable[str], vector: NDArray[np.float32], papers: int
-) -> list[tuple[str, float]]:
-    """As `ExactVectors.nearest`, of the papers `ids` alone, read from the catalog."""
-    rows = catalog.stream(_ROWS_AMONG, (json.dumps(sorted(ids)),))
-    return _best(rows, vector, papers)
-
-
-def _best(rows: Iterable[Any], vector: NDArray[np.float32], papers: int) -> list[tuple[str, float]]:
-    """The best of rows (ID, vector): (ID, cosine of its closest), best first, ties by ID."""
-    best: dict[str, float] = {}
-    unread = iter(rows)
-    while batch := list(islice(unread, _READ_AT_ONCE)):
-        cosines = _cosines(as_matrix(row[1] for row in batch), vector)
-        for row, cosine in zip(batch, cosines, strict=True):
-            best[row[0]] = max(best.get(row[0], -np.inf), float(cosine))
-    return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:papers]
-
-
 def _client(directory: Path) -> ClientAPI:
     import chromadb
     from chromadb.api.shared_system_client import SharedSystemClient
@@ -257,8 +204,3 @@ def _samples(catalog: Catalog) -> Iterator[tuple[int, NDArray[np.float32]]]:
             (newest * i // _SAMPLES, newest),
         ):
             yield key, as_matrix([blob])[0]
-
-
-def _cosines(matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float64]:
-    exact: NDArray[np.float64] = (matrix @ vector).astype(np.float64)
-    return exact.round(DECIMALS)
