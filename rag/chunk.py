@@ -36,7 +36,10 @@ def chunks(paper: Paper, count_tokens: Callable[[str], int], max_tokens: int) ->
         ahead = sentences[first : first + WINDOW]
         taken = _sentences_that_fit(paper, ahead, count_tokens, max_tokens)
         window = Span(sentences[first].start, sentences[first + taken - 1].end)
-        windows += pieces(paper.text, window, lambda t: count_tokens(t) <= max_tokens)
+        if taken > 1:  # with the title in front, it was found to fit
+            windows.append(window)
+        else:
+            windows += pieces(paper.text, window, lambda t: count_tokens(t) <= max_tokens)
         if first + taken >= len(sentences):
             break
         first += max(1, taken - 1)

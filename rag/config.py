@@ -10,11 +10,22 @@ import difflib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+import platformdirs
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+)
 
 from rag.errors import ConfigError
 
@@ -23,6 +34,23 @@ ENVIRONMENT = "the environment"
 BUNDLED = "bundled"
 # The one host for which the OpenAI client's own variable is honoured: its key goes nowhere else.
 OPENAI_HOST = "api.openai.com"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """A store on a Chroma server. `cache` is where this machine keeps its copy of it."""
+
+    url: str
+    cache: Path
+    tenant: str = "default_tenant"
+    database: str = "default_database"
+
+    def __str__(self) -> str:
+        return self.url
+
+    def absolute(self) -> ServerAddress:
+        """Itself; a directory has a method of this name."""
+        return self
 
 
 class _Section(BaseModel):
@@ -43,7 +71,7 @@ class _Section(BaseModel):
 
     @field_validator("store", "cache_dir", "model_path", mode="after", check_fields=False)
     @classmethod
-    def _path(cls, value: Path | None) -> Path | None:
+    def _path(cls, value: Path | ServerAddress | None) -> Path | ServerAddress | None:
         if value is not None and "\0" in str(value):
             raise ValueError("must not hold a NUL character")
         return value
@@ -103,8 +131,13 @@ class PriceSettings(_Section):
 class Settings(_Section):
     """Everything that can be set."""
 
-    store: Path = Field(Path("vectorstore"), description="directory of the index")
     cache_dir: Path | None = Field(None, description="where model files are kept")
+    store_tenant: str = Field("default_tenant", min_length=1, description="tenant of a server")
+    store_database: str = Field("default_database", min_length=1, description="database there")
+    # After those that say which store of a server it is.
+    store: Path | ServerAddress = Field(
+        Path("vectorstore"), description="directory of the index, or address of a Chroma server"
+    )
     llm: LLMSettings = LLMSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
@@ -114,8 +147,45 @@ class Settings(_Section):
     )
 
 
+    @field_serializer("store")
+    def _shown(self, value: Path | ServerAddress) -> str:
+        return str(value)
+
+    @field_validator("store", mode="before")
+    @classmethod
+    def _on_a_server(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, str) or not is_address(value):
+            return value
+        names = {name: info.data.get(f"store_{name}", "") for name in ("tenant", "database")}
+        return ServerAddress(_origin(value), cache_directory(info.data.get("cache_dir")), **names)
+
+
+def cache_directory(own: Path | None) -> Path:
+    """The directory of the settings, or the user's cache directory of this system."""
+    return own.expanduser() if own else Path(platformdirs.user_cache_dir("citewise", False))
+
+
+def is_address(store: str) -> bool:
+    """Whether a store is on a server."""
+    return store.lower().startswith(("http:", "https:"))
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.username or parts.password:
+        raise ValueError("must not hold a password; the key comes from RAG_STORE_API_KEY")
+    if not parts.hostname or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError("must be a directory, or an address such as http://127.0.0.1:8000")
+    _ = parts.port  # ValueError where it is none
+    return f"{parts.scheme.lower()}://{parts.netloc.lower()}"
+
+
 # Read from the environment by `api_key`, never part of Settings.
-_KEY_VARIABLES = {"llm": "RAG_LLM_API_KEY", "embedding": "RAG_EMBEDDING_API_KEY"}
+_KEY_VARIABLES = {
+    "llm": "RAG_LLM_API_KEY",
+    "embedding": "RAG_EMBEDDING_API_KEY",
+    "store": "RAG_STORE_API_KEY",
+}
 
 
 def load_settings(
@@ -144,10 +214,10 @@ def load_settings(
 def api_key(
     section: str, base_url: str, environ: Mapping[str, str] | None = None
 ) -> SecretStr | None:
-    """The key for the endpoint of `section` ("llm" or "embedding"), or None where none is set."""
+    """The key for the address of `section`, "llm", "embedding" or "store"; None where unset."""
     environ = os.environ if environ is None else environ
     key = environ.get(_KEY_VARIABLES[section])
-    if not key and urlsplit(base_url).hostname == OPENAI_HOST:
+    if not key and section != "store" and urlsplit(base_url).hostname == OPENAI_HOST:
         key = environ.get("OPENAI_API_KEY")
     return SecretStr(key) if key else None
 

@@ -1,4 +1,7 @@
-"""What would be used, what is missing, and the command that mends it. Contacts nothing."""
+"""What would be used, what is missing, and the command that mends it.
+
+Contacts nothing but the store, if that is on a server.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from rag import tokens
-from rag.config import BUNDLED, Settings, api_key
+from rag.config import BUNDLED, ServerAddress, Settings, api_key
 from rag.embed import Embedder, open_embedder
 from rag.errors import RagError
 from rag.llm.model_files import INSTALL, status
-from rag.store import Store, fingerprint_of
+from rag.store import fingerprint_of, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ def diagnose(settings: Settings) -> Diagnosis:
 def _addresses(settings: Settings) -> Iterator[str]:
     llm, embedding = settings.llm, settings.embedding
     yield from filter(None, (llm.base_url, embedding.base_url))
+    if isinstance(settings.store, ServerAddress):
+        yield f"{settings.store} (the store)"
     if llm.allow_download and llm.base_url is None:
         yield "the model hub (file download only)"
     if embedding.allow_download and embedding.base_url is None and embedding.model != BUNDLED:
@@ -117,9 +122,12 @@ def _embedding(settings: Settings, embedder: Embedder | RagError) -> Check:
 
 def _store(settings: Settings, embedder: Embedder | RagError) -> Check:
     try:
-        with Store.open(settings.store, None) as store:
+        with open_store(settings.store, None) as store:
             papers, chunks = store.count()
             detail = f"{settings.store}: {papers} papers in {chunks} passages"
+            if isinstance(settings.store, ServerAddress):
+                copy = f"a copy for reading on this machine in {store.path}"
+                detail += f". The abstracts and their vectors are kept at that address, {copy}"
             try:
                 if not isinstance(embedder, RagError):
                     store.require(fingerprint_of(embedder))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +12,68 @@ from rag.chunk import chunks, embedding_text
 from rag.embed import Embedder
 from rag.papers import content_hash
 from rag.store.schema import Entry
-from rag.types import Paper
+from rag.types import Chunk, Paper
+
+# Texts that an embedder is given at once, so that it can be stopped in between.
+AT_ONCE = 128
+
+Vectors = Mapping[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A paper, its chunks, and the text of each that is embedded."""
+
+    paper: Paper
+    chunks: Sequence[Chunk]
+    texts: Sequence[str]
+
+
+def cut(paper: Paper, embedder: Embedder) -> Cut:
+    """The paper cut as `embedder` reads it."""
+    count, most = embedder.count_tokens, embedder.max_tokens
+    windows = chunks(paper, count, most)
+    return Cut(paper, windows, [embedding_text(paper, window, count, most) for window in windows])
 
 
 def entries(
-    papers: Sequence[Paper],
-    embedder: Embedder,
-    known: Mapping[str, NDArray[np.float32]] | None = None,
+    papers: Sequence[Paper], embedder: Embedder, known: Vectors | None = None
 ) -> list[Entry]:
     """Papers with their chunks and vectors; texts in `known` are not embedded again."""
-    cut = [chunks(paper, embedder.count_tokens, embedder.max_tokens) for paper in papers]
-    texts = [
-        [embedding_text(paper, c, embedder.count_tokens, embedder.max_tokens) for c in windows]
-        for paper, windows in zip(papers, cut, strict=True)
-    ]
-    vectors = dict(known or {})
-    missing = list(dict.fromkeys(t for group in texts for t in group if t not in vectors))
-    if missing:
-        vectors.update(zip(missing, embedder.documents(missing), strict=True))
+    made = [cut(paper, embedder) for paper in papers]
+    return filled(made, embedded(made, embedder, known or {}))
+
+
+def embedded(
+    made: Sequence[Cut],
+    embedder: Embedder,
+    known: Vectors,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> dict[str, NDArray[np.float32]]:
+    """The vectors of all texts, those in `known` taken from there; fewer if it does not go on.
+
+    Longest first: texts of one length fill a batch without padding, and processors that share them
+    end together.
+    """
+    vectors = dict(known)
+    texts = dict.fromkeys(text for paper in made for text in paper.texts)
+    missing = sorted((t for t in texts if t not in vectors), key=len, reverse=True)
+    for start in range(0, len(missing), AT_ONCE):
+        if not goes_on():
+            break
+        some = missing[start : start + AT_ONCE]
+        vectors.update(zip(some, embedder.documents(some), strict=True))
+    return vectors
+
+
+def filled(made: Sequence[Cut], vectors: Vectors) -> list[Entry]:
+    """Entries from cut papers and the vectors of all their texts."""
     return [
-        Entry(paper, content_hash(paper.text), windows, np.stack([vectors[t] for t in group]))
-        for paper, windows, group in zip(papers, cut, texts, strict=True)
+        Entry(
+            one.paper,
+            content_hash(one.paper.text),
+            one.chunks,
+            np.stack([vectors[text] for text in one.texts]),
+        )
+        for one in made
     ]

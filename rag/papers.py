@@ -25,8 +25,9 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 def to_paper(record: Record) -> Paper | Rejected:
     """Clean a record; its own ID and title where it has them, else derived ones."""
     text = clean(record.abstract)
-    words = _count_words(text)
-    if words < MIN_WORDS:
+    # Words between blanks are words, however they are counted.
+    words = len(text.split(None, MIN_WORDS))
+    if words < MIN_WORDS and (words := _count_words(text)) < MIN_WORDS:
         found = "is empty" if not words else f"has {words} word{'s' if words > 1 else ''}"
         reason = f"The abstract {found}; {MIN_WORDS} words are the least."
         return Rejected(record.source.file, record.source.position, reason, record.line)

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.chunk import embedding_text
+from rag.config import ServerAddress
 from rag.embed import Embedder
 from rag.entries import entries
 from rag.ingest import BATCH, Progress
 from rag.papers import to_paper
-from rag.store import Store, fingerprint_of
+from rag.store import Store, fingerprint_of, open_store
 from rag.store.catalog import Catalog
 from rag.store.database import DamagedError
 from rag.store.directory import (
@@ -30,7 +31,9 @@ from rag.store.directory import (
     write_manifest,
     writer_lock,
 )
+from rag.store.filling import chroma_lock
 from rag.store.schema import Entry, Fingerprint
+from rag.store.server.rewriting import rewriting
 from rag.types import Paper, Record, Rejected
 
 # Where the new catalog grows; a rebuild that was interrupted goes on from it.
@@ -46,7 +49,9 @@ class RebuildSummary:
     embedded: int
 
 
-def rebuild(path: Path, embedder: Embedder, on_progress: Progress | None = None) -> RebuildSummary:
+def rebuild(
+    where: Path | ServerAddress, embedder: Embedder, on_progress: Progress | None = None
+) -> RebuildSummary:
     """Clean, cut and embed every paper again as this version and `embedder` do it.
 
     IDs, titles given by a source and places stay. Vectors of texts that come out the same, by the
@@ -57,6 +62,14 @@ def rebuild(path: Path, embedder: Embedder, on_progress: Progress | None = None)
         StoreError: no store, its papers are damaged, another process writes, or the disk is full.
         ModelError, EndpointError: a text could not be embedded.
     """
+    if isinstance(where, ServerAddress):
+        return _rebuild_on_server(where, embedder, on_progress)
+    return _rebuild_directory(where, embedder, on_progress)
+
+
+def _rebuild_directory(
+    path: Path, embedder: Embedder, on_progress: Progress | None
+) -> RebuildSummary:
     require_rebuildable(path)
     fingerprint = fingerprint_of(embedder)
     with writer_lock(path):
@@ -66,12 +79,27 @@ def rebuild(path: Path, embedder: Embedder, on_progress: Progress | None = None)
             old.replace_with(path / BESIDE)
         _discard(path / BESIDE)
         write_manifest(path, fingerprint)
-        for derived in (CHROMA, BM25, VECTORS):
-            _remove(path / derived)
+        with chroma_lock(path):
+            for derived in (CHROMA, BM25, VECTORS):
+                _remove(path / derived)
         with closing(Store(path, Catalog.open(path / CATALOG, write=True))) as store:
             store.finish()
             papers, chunks = store.count()
     return RebuildSummary(papers, chunks, embedded)
+
+
+def _rebuild_on_server(
+    address: ServerAddress, embedder: Embedder, on_progress: Progress | None
+) -> RebuildSummary:
+    """As in a directory, from this machine's copy; then everything goes to the server again."""
+    fingerprint = fingerprint_of(embedder)
+    with rewriting(address) as present:
+        beside = present.path / BESIDE
+        with closing(Catalog.open(present.path / CATALOG, write=True)) as old:
+            embedded = _grow(beside, fingerprint, old, embedder, on_progress)
+        present.publish(beside, fingerprint)
+    with open_store(address, fingerprint) as store:
+        return RebuildSummary(*store.count(), embedded)
 
 
 def _grow(

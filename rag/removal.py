@@ -9,9 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag.config import ServerAddress
 from rag.errors import UsageError
 from rag.readers import resolved
-from rag.store import Store
+from rag.store import open_store
 from rag.store.catalog import Catalog
 from rag.types import Paper
 
@@ -28,7 +29,9 @@ class Removal:
     kept: int = 0
 
 
-def plan(path: Path, paper_ids: Sequence[str], source: str | None = None) -> Removal:
+def plan(
+    path: Path | ServerAddress, paper_ids: Sequence[str], source: str | None = None
+) -> Removal:
     """What removing these papers, or this source, would take out of the store at `path`.
 
     An ID is taken as `rag show` takes it; a source is a name that `rag show` prints, or a path.
@@ -39,7 +42,7 @@ def plan(path: Path, paper_ids: Sequence[str], source: str | None = None) -> Rem
     """
     if bool(paper_ids) == (source is not None):
         raise UsageError("Name papers by ID, or one source: rag remove ID..., --source FILE.")
-    with closing(Store.open(path, None)) as store:
+    with closing(open_store(path, None)) as store:
         if source is None:
             found = {paper.id: paper for paper in map(store.paper, paper_ids)}
             return Removal(tuple(found.values()))
@@ -48,7 +51,7 @@ def plan(path: Path, paper_ids: Sequence[str], source: str | None = None) -> Rem
         return Removal(tuple(alone), name, store.catalog.count_in(name) - len(alone))
 
 
-def remove(path: Path, removal: Removal) -> int:
+def remove(path: Path | ServerAddress, removal: Removal) -> int:
     """Take out what `plan` found, all or nothing; how many papers went.
 
     Needs no embedding model.
@@ -56,9 +59,9 @@ def remove(path: Path, removal: Removal) -> int:
     Raises:
         StoreError: the store cannot be written or is in use.
     """
-    with closing(Store.open(path, None)) as store:
+    with closing(open_store(path, None)) as store:
         fingerprint = store.fingerprint
-    with Store.open(path, fingerprint, write=True) as store:
+    with open_store(path, fingerprint, write=True) as store:
         before = store.count()[0]
         if removal.source is not None:
             store.catalog.remove_source(removal.source)

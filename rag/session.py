@@ -13,7 +13,7 @@ from rag.embed import open_embedder
 from rag.llm import ChatModel, open_chat
 from rag.passages import Passages
 from rag.retrieve import Retriever
-from rag.store import Store, fingerprint_of
+from rag.store import Store, fingerprint_of, open_store
 from rag.verify import Judge, Verifier
 
 # (bytes done, bytes in all) while the language model's file is put together.
@@ -34,10 +34,10 @@ def open_search(settings: Settings) -> Iterator[Search]:
     """The store of the settings, ready to be searched; no language model is loaded.
 
     Raises:
-        StoreError, ModelError, ConfigError: see `Store.open` and `open_embedder`.
+        StoreError, ModelError, ConfigError: see `open_store` and `open_embedder`.
     """
     # The store first: that there is none is the commoner mistake, and the quicker answer.
-    with Store.open(settings.store, None) as store:
+    with open_store(settings.store, None) as store:
         embedder = open_embedder(settings)
         store.require(fingerprint_of(embedder))
         passages = Passages(embedder)

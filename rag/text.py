@@ -34,7 +34,10 @@ _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
 )
 
-_MARKUP = re.compile(r"[\\$*_{}~`^<&#]|--|''|[ﬀ-ﬆ]|\n[^\S\n]*%")
+# Plain searches: over a text without any they take a tenth of the time of one expression.
+_MARKS = (*"\\$*_{}~`^<&#", "--", "''")
+_LIGATURE = re.compile("[ﬀ-ﬆ]")
+_COMMENT = re.compile(r"\n[^\S\n]*%")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 _ANCHOR = re.compile(
     r"<a\s[^<>]{0,300}?href=[\"']([^\"'<>]{1,500})[\"'][^<>]{0,300}>([^<>]{0,300})</a>", re.I
@@ -67,6 +70,8 @@ def visible(text: str) -> str:
     Out go control, bidirectional, zero-width, tag and private-use characters, variation selectors,
     lone surrogates and terminal sequences: they can hide instructions or steer a terminal.
     """
+    if text.isascii() and text.isprintable():
+        return text
     return _SPACE.sub(" ", _visible_lines(text))
 
 
@@ -77,13 +82,21 @@ def clean(raw: str) -> str:
     snake_case) stays as it is.
     """
     text = _visible_lines(raw)
-    if _MARKUP.search(text):
+    if _has_markup(text):
         text = _visible_lines(_from_markup(text))
     return " ".join(text.split())
 
 
+def _has_markup(text: str) -> bool:
+    return (
+        any(mark in text for mark in _MARKS)
+        or (not text.isascii() and _LIGATURE.search(text) is not None)
+        or ("%" in text and _COMMENT.search(text) is not None)
+    )
+
+
 def _visible_lines(text: str) -> str:
-    if text.isascii() and text.replace("\n", "").isprintable():
+    if text.isascii() and (text.isprintable() or text.replace("\n", "").isprintable()):
         return text
     if "\x1b" in text or "\x9b" in text:
         text = _TERMINAL_SEQUENCE.sub("", text)
@@ -101,7 +114,9 @@ def _from_markup(text: str) -> str:
         text = _LINK.sub(r"\\href{\2}{\1}", text)
     if "#" in text:
         text = _HEADING.sub("", text)
-    text = finish(_without_emphasis(render(text.translate(_LIGATURES))))
+    if not text.isascii() and _LIGATURE.search(text):
+        text = text.translate(_LIGATURES)
+    text = finish(_without_emphasis(render(text)))
     if "^" in text:
         text = _PLAIN_POWER.sub(lambda m: m[1].translate(_SUPERSCRIPT_DIGITS), text)
     return _HALF_TEX_QUOTE.sub("“\\1”", text) if "“" in text else text

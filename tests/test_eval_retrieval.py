@@ -12,7 +12,6 @@ from doubles.commands import RECORDS, Rag, failed, write
 
 from eval.retrieval.index import with_other_ids
 from eval.retrieval.trec import read_qrels, write_run
-from rag.ingest import BATCH
 from rag.lexical import LexicalIndex, searchable
 from rag.papers import to_paper
 from rag.readers import read
@@ -123,12 +122,13 @@ def test_a_build_that_was_interrupted_goes_on_where_it_stopped(
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "upsert", once)
+        patch.setattr("rag.ingest.run.BATCH", 32)
         assert rag("eval", "retrieval", *arguments).code == 130
     service.requests.clear()
     found = measured(rag, *arguments)
     texts = [text for request in service.requests for text in request.body["input"]]
     # what the first commit of papers left, and the query
-    assert len(texts) == 50 - BATCH + 1
+    assert len(texts) == 50 - 32 + 1
     assert (found["index"]["papers"], found["index"]["path"]) == (50, "here")
 
 

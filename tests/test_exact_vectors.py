@@ -3,10 +3,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from doubles.embedder import WORDS, WordCountEmbedder
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rag.lexical.writer
@@ -78,6 +77,7 @@ def test_the_file_follows_what_comes_changes_and_goes(path: Path) -> None:
             assert len(in_memory.nearest(query, 99)) == 68
 
 
+@settings(deadline=None)  # the first call fills the store
 @given(st.sets(st.integers(0, 70)), st.integers(0, 2), st.integers(1, 80))
 def test_among_any_papers_it_is_the_nearest_of_all_without_the_others(
     tmp_path_factory: pytest.TempPathFactory, numbers: set[int], query: int, papers: int
@@ -90,9 +90,15 @@ def test_among_any_papers_it_is_the_nearest_of_all_without_the_others(
         vector = QUERIES[query]
         whole = ExactVectors(store.catalog).nearest(vector, 60)
         right = [(i, cosine) for i, cosine in whole if i in among][:papers]
-        assert store.nearest(vector, papers, among) == right
-        assert store.nearest(vector, papers, sorted(among)) == right
-        assert nearest_among(store.catalog, among, vector, papers) == right
+        for found in (
+            store.nearest(vector, papers, among),
+            store.nearest(vector, papers, sorted(among)),
+            nearest_among(store.catalog, among, vector, papers),
+        ):
+            # Sums in another order may fall on the other side of a rounding, and so of a tie.
+            assert [c for _, c in found] == [pytest.approx(c, abs=1.1e-6) for _, c in right]
+            assert {i for i, _ in found} <= among
+            assert found == sorted(found, key=lambda row: (-row[1], row[0]))
 
 
 def test_what_the_file_lacks_is_read_from_the_catalog(path: Path) -> None:

@@ -225,7 +225,7 @@ def test_semantic_scholar() -> None:
 def test_records_below_an_envelope_of_envelopes() -> None:
     item = {"DOI": "10.1000/a", "title": ["On A"], "abstract": "<jats:p>We do A.</jats:p>"}
     record = only({"status": "ok", "message": {"total": 1, "items": [item]}})
-    assert (record.id, record.title) == ("10.1000/a", "On A")
+    assert (record.id, record.title, record.metadata["doi"]) == (None, "On A", "10.1000/a")
 
 
 def test_documents_that_follow_each_other() -> None:

@@ -230,7 +230,7 @@ def test_no_store_names_the_command(tmp_path: Path) -> None:
 
 
 def test_an_address_is_not_taken_for_a_directory() -> None:
-    with pytest.raises(ConfigError, match="not supported yet"):
+    with pytest.raises(ConfigError, match="the address of a server, not a directory"):
         Store.open(Path("http://localhost:8000"), None)
 
 

@@ -30,15 +30,14 @@ def lint(
     from eval.linting.lint import lint as check
     from rag.config import Settings
     from rag.progress import counter
-    from rag.store import Store
-    from rag.store.directory import MANIFEST
+    from rag.store import open_store, store_exists
 
     settings = settings_for(store)
     named = settings.store != Settings().store
     with ExitStack() as held:
         advance = held.enter_context(counter("Checking", "questions"))
-        if named or (settings.store / MANIFEST).exists():
-            opened = held.enter_context(Store.open(settings.store, None))
+        if named or store_exists(settings.store):
+            opened = held.enter_context(open_store(settings.store, None))
             papers = list(opened.papers())
             report = check(questions, papers, opened.catalog.by_record_id, advance)
         else:  # a set can be checked without its papers

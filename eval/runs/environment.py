@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from rag.config import ServerAddress
+
 # What may change an answer, a figure or a time.
 PACKAGES = (
     "citewise",
@@ -83,8 +85,10 @@ def _memory_bytes() -> int | None:
         return None
 
 
-def shown_path(path: Path) -> str:
+def shown_path(path: Path | ServerAddress) -> str:
     """A path as a run may keep it: `~` for the home directory, whose name may be the user's."""
+    if isinstance(path, ServerAddress):
+        return str(path)
     with suppress(ValueError, RuntimeError):  # it lies elsewhere; there is no home
         return str("~" / path.relative_to(Path.home()))
     return str(path)

@@ -102,7 +102,8 @@ def shown_settings(settings: Settings) -> dict[str, Any]:
     for section in ("llm", "embedding"):
         address = values[section]["base_url"]
         values[section]["base_url"] = address and shown_address(address)
-    for holder, name in ((values, "store"), (values, "cache_dir"), (values["llm"], "model_path")):
+    values["store"] = shown_path(settings.store)
+    for holder, name in ((values, "cache_dir"), (values["llm"], "model_path")):
         holder[name] = holder[name] and shown_path(Path(holder[name]))
     return values
 

@@ -138,7 +138,7 @@ class _Corpus:
                 return
             if self._store.corpus_digest() != self.digest:
                 raise StoreError(
-                    f"The papers in {self._store.path} changed while this run was at work. What "
+                    f"The papers in {self._store.where} changed while this run was at work. What "
                     "is done is kept; start again with another file for the results."
                 )
             self._state = state

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from rag.answer import Answerer
 from rag.chat_model import ChatModel
-from rag.config import Settings
+from rag.config import ServerAddress, Settings
 from rag.errors import RagError, StoreError
 from rag.llm import open_chat
 from rag.session import FileProgress, Search, answerer_for, open_search
@@ -163,8 +163,11 @@ class Engine:
 
     def _identity(self) -> tuple[int, int] | None:
         """What tells the store's file from another of its name; None where there is none."""
+        store = self.settings.store
+        if isinstance(store, ServerAddress):  # which follows its server by itself
+            return None
         try:
-            found = (self.settings.store / "papers.sqlite").stat()
+            found = (store / "papers.sqlite").stat()
         except OSError:
             return None
         return found.st_dev, found.st_ino

@@ -28,6 +28,7 @@ from rag.chat.journal import (
     repaired,
     write,
 )
+from rag.config import ServerAddress
 from rag.errors import ReadError, UsageError
 
 VERSION = 1
@@ -137,7 +138,9 @@ def sessions_directory() -> Path:
     return state_directory() / "sessions"
 
 
-def open_session(store: Path, name: str | None = None, *, latest: bool = False) -> Session:
+def open_session(
+    store: Path | ServerAddress, name: str | None = None, *, latest: bool = False
+) -> Session:
     """A session by name, made where there is none; the latest; or a new one.
 
     Raises:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rag.chat.stop import Stopper
     from rag.chat.talk import Conversation
     from rag.chat.view import View
+    from rag.config import ServerAddress
 
 sessions_app = typer.Typer(
     help="Conversations that were kept: list, export, delete.", rich_markup_mode=None
@@ -127,17 +128,17 @@ def delete(
         delete_session(as_utf8(name))
 
 
-def _count(store: Path) -> int:
+def _count(store: Path | ServerAddress) -> int:
     """How many papers there are to talk about; no store is found out before anything is asked."""
-    from rag.store import Store
+    from rag.store import open_store
 
-    with Store.open(store, None) as opened:
+    with open_store(store, None) as opened:
         return opened.count()[0]
 
 
 @contextmanager
 def _opened_session(
-    store: Path, name: str | None, resume: bool, no_save: bool, view: View
+    store: Path | ServerAddress, name: str | None, resume: bool, no_save: bool, view: View
 ) -> Iterator[Session]:
     """The session of the options; where a new one cannot be kept, the chat goes on without."""
     from rag.chat.journal import SessionError

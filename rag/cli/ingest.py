@@ -82,7 +82,7 @@ def parsed(columns: list[str]) -> dict[str, str]:
     return named
 
 
-def _said(summary: IngestSummary, store: Path) -> str:
+def _said(summary: IngestSummary, store: object) -> str:
     removed = f"{summary.removed} removed, " if summary.removed else ""
     return (
         f"{summary.added} added, {summary.updated} updated, {summary.unchanged} unchanged, "

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rag.config import Settings, load_settings
+from rag.config import Settings, is_address, load_settings
 from rag.errors import UsageError
 
 # Exit codes beside 0 (done), 1 (failed) and 2 (usage).
@@ -17,22 +17,22 @@ NOT_ANSWERED = 3
 INTERRUPTED = 130
 
 StoreOption = Annotated[
-    Path | None,
-    # Not checked by Typer, here or for PATH: the library says what to do, and reads the rest.
+    str | None,
     typer.Option(
         "--store",
-        metavar="DIR",
-        help="Directory of the index.",
+        metavar="DIR|URL",
+        help="Directory of the index, or address of a Chroma server.",
         envvar="RAG_STORE",
-        readable=False,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 
-def settings_for(store: Path | None) -> Settings:
+def settings_for(store: str | None) -> Settings:
     """The settings, with the store of the command line where it names one."""
-    return load_settings(overrides={"store": store} if store else None)
+    if not store:
+        return load_settings()
+    return load_settings(overrides={"store": store if is_address(store) else Path(store)})
 
 
 def print_json(value: Any) -> None:

@@ -20,9 +20,9 @@ MOST_SHOWN = 20
 def papers(store: StoreOption = None, json: JsonOption = False) -> None:
     """List every paper of the index."""
     from rag import render
-    from rag.store import Store
+    from rag.store import open_store
 
-    with Store.open(settings_for(store).store, None) as opened:
+    with open_store(settings_for(store).store, None) as opened:
         found = list(opened.papers())
     if json:
         print_json([render.paper_json(paper, whole=False) for paper in found])
@@ -40,9 +40,9 @@ def show(
 ) -> None:
     """Show one paper: title, sources, metadata and abstract."""
     from rag import render
-    from rag.store import Store
+    from rag.store import open_store
 
-    with Store.open(settings_for(store).store, None) as opened:
+    with open_store(settings_for(store).store, None) as opened:
         paper = opened.paper(as_utf8(paper_id))
     if json:
         print_json(render.paper_json(paper))
@@ -91,10 +91,10 @@ def export(
     """Write every paper, so that ingesting the output gives the same papers again."""
     from rag.errors import RagError
     from rag.export import lines, write
-    from rag.store import Store
+    from rag.store import open_store
 
     settings = settings_for(store)
-    with Store.open(settings.store, None) as opened:
+    with open_store(settings.store, None) as opened:
         if out is None:
             for line in lines(opened, form):
                 typer.echo(line.encode("utf-8"))
@@ -109,7 +109,10 @@ def export(
 
 
 def doctor(store: StoreOption = None, json: JsonOption = False) -> None:
-    """Tell what would be used, what is missing and how to mend it. Contacts nothing."""
+    """Tell what would be used, what is missing and how to mend it.
+
+    Contacts nothing but the store, if that is on a server.
+    """
     from rag import render
     from rag.doctor import diagnose
 

@@ -104,6 +104,14 @@ def hash_of(file: GivenFile) -> str:
         return ""
 
 
+def size_of(file: GivenFile) -> int | None:
+    """How many bytes a file has; None for a pipe."""
+    try:
+        return file.path.stat().st_size if file.place is not None and file.path.is_file() else None
+    except OSError:
+        return None
+
+
 def reading_with(columns: Mapping[str, str]) -> str:
     """What decides, beside a file's bytes, what comes of it."""
     versions = [__version__, READING_VERSION, CLEANING_VERSION]

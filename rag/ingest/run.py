@@ -1,13 +1,15 @@
-"""One ingest: file by file, record by record, committed in batches."""
+"""One ingest: file by file, record by record; what is read is embedded and stored in batches."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from rag.config import ServerAddress
 from rag.embed import Embedder
-from rag.entries import entries
+from rag.entries import Cut, cut, embedded, filled
 from rag.errors import ReadError
 from rag.ingest.files import (
     Given,
@@ -17,39 +19,43 @@ from rag.ingest.files import (
     is_gone,
     name_in,
     reading_with,
+    size_of,
     stored_path,
 )
-from rag.ingest.known import Known, Reading
+from rag.ingest.known import Known, Layer, Reading
+from rag.ingest.pipeline import Pipeline
 from rag.ingest.resolve import resolve
 from rag.ingest.summary import Conflict, FileReport, IngestSummary, from_text, to_text
 from rag.papers import to_paper
 from rag.readers import read
-from rag.store import Store, fingerprint_of
-from rag.store.directory import MANIFEST, exists
+from rag.store import Store, fingerprint_of, open_store, store_exists
 from rag.store.schema import Entry, FileRead
 from rag.types import Record, Rejected
 
-# Papers a commit: few enough that an interruption costs seconds, enough to hide the commit.
-BATCH = 32
+# Papers a commit: few enough that an interruption costs seconds, enough that texts of one length
+# are embedded together and that a commit costs next to nothing.
+BATCH = 128
 # Places of unchanged papers a commit; they need no embedding.
 PLACES = 1024
+# Records that the catalog is asked about at once.
+PAGE = 256
 
 Progress = Callable[[int, int | None], None]
 
 
 def ingest(  # noqa: PLR0913
     paths: Sequence[Path],
-    store_path: Path,
+    where: Path | ServerAddress,
     embedder: Embedder,
     on_progress: Progress | None = None,
     *,
     columns: Mapping[str, str] | None = None,
     sync: bool = False,
 ) -> IngestSummary:
-    """Take every record of `paths` (files, folders, "-") into the store at `store_path`.
+    """Take every record of `paths` (files, folders, "-") into the store at `where`.
 
-    `on_progress(done, total)` counts records; the total is None, since files are read as a stream.
-    A path or record that cannot be used is reported in the summary, and the rest goes on. A file
+    `on_progress(done, total)` counts records that are stored; the total is estimated from the bytes
+    that were read of all, or None where these are not known, as of standard input. A path or record that cannot be used is reported in the summary, and the rest goes on. A file
     that is unchanged, and whose papers are all there, is not read again. `columns` says what a
     source calls a field: {"abstract": "Summary"}. With `sync`, papers are removed that only a file
     had which no longer lists them, or which is gone from a given folder; a file that was not read
@@ -61,13 +67,27 @@ def ingest(  # noqa: PLR0913
     """
     given = find(paths)
     missing = len(paths) - len(given.behind)
-    if not given.files and not exists(store_path / MANIFEST):
+    if not given.files and not store_exists(where):
         return IngestSummary(0, 0, 0, 0, tuple(given.rejected), 0, 0, missing)
-    with Store.open(store_path, fingerprint_of(embedder), write=True) as store:
-        run = _Run(store, embedder, given.rejected, on_progress, columns or {})
-        useful = {file.path for file in given.files if run.take_file(file)}
-        run.finish(given, sync=sync)
+    with open_store(where, fingerprint_of(embedder), write=True) as store:
+        run = _Run(store, embedder, given, on_progress, columns or {})
+        try:
+            useful = {file.path for file in given.files if run.take_file(file)}
+            run.finish(given, sync=sync)
+        finally:
+            run.close()
         return run.summary(missing + sum(not useful & found for found in given.behind))
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What is committed at once; `files` end with it, `done` records and `size` bytes were read."""
+
+    layer: Layer
+    cuts: Sequence[Cut]
+    files: Sequence[FileRead]
+    done: int
+    size: int
 
 
 class _Run:
@@ -77,7 +97,7 @@ class _Run:
         self,
         store: Store,
         embedder: Embedder,
-        rejected: Sequence[Rejected],
+        given: Given,
         on_progress: Progress | None,
         columns: Mapping[str, str],
     ) -> None:
@@ -89,10 +109,16 @@ class _Run:
         self._reading = reading_with(columns)
         self._known = Known(store.catalog, store.catalog.next_run())
         self._counts: Counter[str] = Counter()
-        self._rejected = list(rejected)
+        self._rejected = list(given.rejected)
         self._conflicts: list[Conflict] = []
         self._notes: list[str] = []
+        sizes = [size_of(file) for file in given.files]
+        self._all_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        self._bytes = 0
         self._done = 0
+        self._pipeline = Pipeline(self._embed, self._keep)
+        # Layers that are in the catalog, and still looked at.
+        self._stored: list[Layer] = []
         self._waiting: list[FileRead] = []
         # Names of the files that were read to their end, those without an error, and none at all.
         self._read: list[str] = []
@@ -104,6 +130,7 @@ class _Run:
         content = hash_of(file)
         before = self._catalog.file(name)
         if before is not None and self._is_unchanged(before, content):
+            self._bytes += size_of(file) or 0
             return self._repeat(before)
         rejected, conflicts = len(self._rejected), len(self._conflicts)
         path = stored_path(file)
@@ -123,7 +150,9 @@ class _Run:
 
     def finish(self, given: Given, *, sync: bool) -> None:
         """Commit the rest, and with `sync` remove what has left."""
-        self._commit()
+        self._hand_over()
+        while (batch := self._pipeline.land()) is not None:
+            self._advance(batch)
         for name in self._read:
             # Again, as what left one file may have been read from another since.
             self._catalog.settle(name)
@@ -172,7 +201,7 @@ class _Run:
         self._conflicts += [c for c in report.conflicts if self._still_holds(c)]
         self._counts["unchanged"] += report.records
         self._note_file(before.name, sound=not report.rejected)
-        self._advance(report.records + len(report.rejected))
+        self._done += report.records + len(report.rejected)
         return report.records > 0
 
     def _still_holds(self, conflict: Conflict) -> bool:
@@ -191,48 +220,98 @@ class _Run:
         done, taken, exported = self._done, 0, False
         known = before is not None and before.path == stored
         try:
-            for record in read(path, name, self._columns):
-                if isinstance(record, Record):
-                    exported = exported or bool(record.listings)
-                    if not known:
-                        # Before any place in it is committed.
-                        run = before.run if before else 0
-                        self._catalog.write_file(FileRead(name, stored, run=run))
-                        known = True
-                taken += self._take(record)
+            for page in _pages(read(path, name, self._columns, self._count_bytes)):
+                records = [record for record in page if isinstance(record, Record)]
+                exported = exported or any(record.listings for record in records)
+                if records and not known:
+                    # Before any place in it is committed.
+                    run = before.run if before else 0
+                    self._catalog.write_file(FileRead(name, stored, run=run))
+                    known = True
+                taken += self._take(page)
         except ReadError as error:
             return taken, exported, str(error)
         if self._done == done:
             self._rejected.append(Rejected(name, 0, "No record was found in it."))
         return taken, exported, None
 
-    def _take(self, record: Record | Rejected) -> bool:
-        paper = to_paper(record) if isinstance(record, Record) else record
-        if isinstance(paper, Rejected):
-            self._rejected.append(paper)
-        elif isinstance(record, Record):
-            counted, conflict = resolve(Reading(record, paper), self._known)
+    def _take(self, page: Sequence[Record | Rejected]) -> int:
+        """Decide what records are; how many are papers."""
+        taken = [_reading(record) if isinstance(record, Record) else record for record in page]
+        readings = [reading for reading in taken if isinstance(reading, Reading)]
+        self._known.look_ahead(readings, self._stored)
+        self._stored.clear()
+        for reading in taken:
+            self._done += 1
+            if isinstance(reading, Rejected):
+                self._rejected.append(reading)
+                continue
+            counted, conflict = resolve(reading, self._known)
             self._counts[counted] += 1
             if conflict is not None:
                 self._conflicts.append(conflict)
-        if len(self._known.staged) >= BATCH or len(self._known.places) >= PLACES:
-            self._commit()
-        self._advance(1)
-        return not isinstance(paper, Rejected)
+            layer = self._known.waiting
+            if len(layer.staged) >= BATCH or len(layer.places) >= PLACES:
+                self._hand_over()
+        return len(readings)
 
-    def _advance(self, records: int) -> None:
-        self._done += records
-        if self._on_progress is not None:
-            self._on_progress(self._done, None)
+    def _hand_over(self) -> None:
+        """Have embedded and stored what is waiting."""
+        layer = self._known.hand_over()
+        cuts = [cut(s.paper, self._embedder) for s in layer.staged.values() if s.embed]
+        batch = _Batch(layer, cuts, self._waiting, self._done, self._bytes)
+        self._waiting = []
+        landed = self._pipeline.put(batch)
+        if landed is not None:
+            self._advance(landed)
 
-    def _commit(self) -> None:
-        """Embed and store what is waiting."""
-        staged = self._known.staged.values()
-        embedded = entries([s.paper for s in staged if s.embed], self._embedder)
+    def _embed(self, batch: _Batch, goes_on: Callable[[], bool]) -> list[Entry] | None:
+        """In a thread of its own: entries with vectors."""
+        vectors = embedded(batch.cuts, self._embedder, {}, goes_on)
+        return filled(batch.cuts, vectors) if goes_on() else None
+
+    def _keep(self, batch: _Batch, made: Sequence[Entry]) -> None:
+        """In a thread of its own: commit a batch."""
+        staged = batch.layer.staged.values()
         kept = [Entry(s.paper, s.content_hash) for s in staged if not s.embed]
-        if embedded or kept or self._known.places:
-            self._store.upsert([*embedded, *kept], self._known.places)
-        for file in self._waiting:
+        if made or kept or batch.layer.places:
+            self._store.upsert([*made, *kept], batch.layer.places)
+        for file in batch.files:
             self._catalog.finish_file(file)
-        self._known.clear()
-        self._waiting.clear()
+
+    def _advance(self, batch: _Batch) -> None:
+        """Note that a batch is stored."""
+        self._stored.append(batch.layer)
+        if self._on_progress is None or not batch.done:
+            return
+        total = None
+        if self._all_bytes is not None and batch.size:
+            total = max(batch.done, round(batch.done * self._all_bytes / batch.size))
+        self._on_progress(batch.done, total)
+
+    def _count_bytes(self, more: int) -> None:
+        self._bytes += more
+
+    def close(self) -> None:
+        """Stop the threads, whatever is on its way."""
+        self._pipeline.close()
+
+
+def _reading(record: Record) -> Reading | Rejected:
+    paper = to_paper(record)
+    return paper if isinstance(paper, Rejected) else Reading(record, paper)
+
+
+def _pages(records: Iterable[Record | Rejected]) -> Iterator[list[Record | Rejected]]:
+    """Records by the `PAGE`; what came before an error comes before it."""
+    page: list[Record | Rejected] = []
+    try:
+        for record in records:
+            page.append(record)
+            if len(page) == PAGE:
+                yield page
+                page = []
+    except ReadError:
+        yield page
+        raise
+    yield page

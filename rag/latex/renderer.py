@@ -46,7 +46,7 @@ class Renderer(Cursor):
         self.depth = depth
         self.unclosed: set[str] = set()
         # `\"` is an accent, unless the text escapes its quotation marks so.
-        self.quotes_escaped = any(
+        self.quotes_escaped = '\\"' in tokens and any(
             a == '\\"' and not (b[0].isalpha() or b[0] in "{\\")
             for a, b in pairwise([*tokens, " "])
         )

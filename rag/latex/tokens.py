@@ -6,14 +6,15 @@ import re
 
 from rag.latex.symbols import known_macros
 
+# One set of first characters, so that the search passes over all others in one step.
 _TOKEN = re.compile(
-    r"""(
-      (?:https?://|www\.)(?:[^\s<>{}()\[\]\\"`$*]|\\[_%\#&~])+   # an address keeps its _ and ~
-    | \\(?:[A-Za-z]+|.|\Z)
-    | ``|(?<!`)`[^`'\n]{1,100}`(?!`)|`|''
-    | [${}^_~*]
-    | -{2,}
-    )""",
+    r"""([hw\\`'${}^_~*\-](?:
+      (?:(?<=h)ttps?://|(?<=w)ww\.)(?:[^\s<>{}()\[\]\\"`$*]|\\[_%\#&~])+  # keeps its _ and ~
+    | (?<=\\)(?:[A-Za-z]+|.|\Z)
+    | (?<=`)(?:`|(?<!``)[^`'\n]{1,100}`(?!`)|) | (?<=')'
+    | (?<=[${}^_~*])
+    | (?<=-)-+
+    ))""",
     re.VERBOSE | re.DOTALL,
 )
 _TEX_EVIDENCE = re.compile(r"\\|\$[^$]+\$|[_^]\{")

@@ -174,8 +174,7 @@ class IndexFile:
         return [self._block(i, row) for i, row in enumerate(rows)]
 
     def _block(self, place: int, row: tuple[int, bytes, bytes, bytes, int, int]) -> Block:
-        *kept, checksum = row
-        number, ids, lengths, marks, postings = kept
+        number, ids, lengths, marks, postings, checksum = row
         if number != place or checksum != _checksum(number, ids, lengths, marks, postings):
             raise DamagedIndexError(self.path, f"block {place} is not as it was written")
         block = Block(number, json.loads(ids), marks=bytearray(marks), postings=postings)

@@ -62,7 +62,8 @@ def bm25(
     counts = postings.counts.astype(np.float64)
     shares = counts / (counts + norms[postings.documents])
     shares *= np.repeat([weight[term] for term in postings.terms], postings.sizes)
-    return np.bincount(postings.documents, weights=shares, minlength=len(lengths))
+    sums = np.bincount(postings.documents, weights=shares, minlength=len(lengths))
+    return sums.astype(np.float64, copy=False)
 
 
 def best(scores: NDArray[np.float64], ids: Sequence[str], k: int) -> list[tuple[str, float]]:

@@ -19,9 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-import platformdirs
 from filelock import FileLock, Timeout
 
+from rag import config
 from rag.config import Settings
 from rag.errors import ModelError
 
@@ -135,8 +135,7 @@ def _can_be_made(folder: Path) -> bool:
 
 def cache_directory(settings: Settings) -> Path:
     """`RAG_CACHE_DIR`, or the user's cache directory of this system."""
-    own = settings.cache_dir
-    return own.expanduser() if own else Path(platformdirs.user_cache_dir("citewise", False))
+    return config.cache_directory(settings.cache_dir)
 
 
 def _own_status(path: Path) -> ModelStatus:

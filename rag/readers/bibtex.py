@@ -51,7 +51,6 @@ def records(
     One that waits for a later entry comes after it, or at the end. In memory stay those, and the
     books and proceedings that others may refer to.
     """
-    columns = {ours: theirs.strip().lower() for ours, theirs in columns.items()}
     macros: dict[str, str] = {}
     family = Family()
     position = 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from rag.errors import ReadError
+from rag.readers.mapping import NEEDED, Sought, absent
 from rag.readers.stream import Stream, opened
 from rag.types import Record, Rejected
 
@@ -24,31 +25,39 @@ _MARKUP = re.compile(r"\s*<(?:\?xml\b|!doctype\b|html\b)", re.I)
 
 
 def read(
-    path: Path, name: str, columns: Mapping[str, str] | None = None
+    path: Path,
+    name: str,
+    columns: Mapping[str, str] | None = None,
+    on_bytes: Callable[[int], None] | None = None,
 ) -> Iterator[Record | Rejected]:
     """Every record of one file, in order, either as a `Record` or as `Rejected` with the reason.
 
     `path` may be a pipe, or `-` for standard input; gzip is told by its first bytes. `name` is
     what `Source.file` will say, `columns` which of the source's fields is which of ours, as for
-    `rag.readers.fields.record_from`.
+    `rag.readers.fields.record_from`. `on_bytes` is told how many bytes were read at each time.
 
     The format is that which the first 64 Ki characters look like, tried in this order: our own
     export, JSON, BibTeX, RIS or PubMed, a table. Where they look like none, the ending decides;
     otherwise it is a text list. Of a damaged gzip, what stands before the damage is read.
 
+    Where no record has a field that `columns` names, the last outcome says so, at position 0.
+
     Raises:
         ReadError: the file is missing, unreadable, empty, no text or of a format not read. It can
             come after some records.
     """
-    with opened(path) as stream:
+    with opened(path, on_bytes) as stream:
         ending = _ending(path)
         if ending == ".xml" or _MARKUP.match(stream.head):
             raise ReadError(
                 "It is XML or HTML, which is not read. Give it as JSON Lines, one object with "
                 '"title" and "abstract" a line, or as a table or a text list.'
             )
-        reader, cuts = _reader(stream.head, ending, columns or {})
-        yield from _with_damage(reader(stream, name, columns or {}), stream, name, cuts)
+        sought = Sought(columns or {})
+        reader, cuts = _reader(stream.head, ending, sought)
+        yield from _with_damage(reader(stream, name, sought), stream, name, cuts)
+        if sought.missing and reader in (_json, _json_lines, _bibtex, _ris, _text_list):
+            yield from _without(sought, name, listed=reader is _text_list)
 
 
 def _reader(head: str, ending: str, columns: Mapping[str, str]) -> tuple[_Reader, bool]:
@@ -142,6 +151,15 @@ def _with_damage(outcomes: _Outcomes, stream: Stream, name: str, cuts: bool) -> 
         yield last
     if stream.damage:
         yield Rejected(name, position + 1, stream.damage)
+
+
+def _without(sought: Sought, name: str, *, listed: bool) -> _Outcomes:
+    """Says what `--map` names in vain, but for what each record was rejected for."""
+    missing = sought.missing if listed else sought.missing.difference(NEEDED)
+    if missing:
+        named = absent(sought, missing)
+        why = "a list of abstracts has no fields" if listed else "no record of the file has it"
+        yield Rejected(name, 0, f"--map names the field {named}, but {why}.")
 
 
 def _place(outcome: Record | Rejected | None) -> tuple[int, int]:

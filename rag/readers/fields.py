@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from rag.papers import MAX_ID_LENGTH, metadata_value
 from rag.readers import values
+from rag.readers.mapping import NEEDED, Sought, absent, listed, shown
+from rag.readers.names import Names, names_of
 from rag.text import visible
 from rag.types import MetaValue, Record, Rejected, Source
 
-# Names without case, signs and spaces, as `plain` makes them; the first that holds a usable value
+# Names as `rag.readers.names.plain` makes them; the first that holds a usable value
 # counts. Two letters are tags of RIS, PubMed, Ovid and Web of Science.
 ABSTRACT = (
     "abstract", "abstracttext", "abstractnote", "paperabstract", "ab", "n2", "summary", "text",
@@ -21,9 +21,10 @@ TITLE = (
     "title", "papertitle", "primarytitle", "articletitle", "documenttitle", "ti", "t1",
     "displayname", "originaltitle",
 )  # fmt: skip
-# "ut" is Web of Science's number; its "id" are keywords.
+# "ut" is Web of Science's number; its "id" are keywords. A DOI is metadata: several papers that
+# one file lists can have the same, and the same paper has others elsewhere.
 ID = (
-    "ut", "id", "paperid", "forum", "key", "citationkey", "citekey", "doi", "do", "arxivid",
+    "ut", "utuniquewosid", "id", "paperid", "forum", "key", "citationkey", "citekey", "arxivid",
     "corpusid", "pmid", "eid", "accessionnumber", "an",
 )  # fmt: skip
 _AUTHORS = (
@@ -38,14 +39,16 @@ _VENUE = (
     "venue", "booktitle", "journal", "journaltitle", "journalfull", "publicationtitle",
     "proceedingstitle", "containertitle", "conference", "conferencename", "sourcetitle",
     "publicationvenue", "secondarytitle", "jf", "jt", "jo", "t2", "bt", "so", "ja", "ta", "j2",
-    "journalref", "eventtitle", "source", "publicationname",
+    "journalref", "eventtitle", "source", "publicationname", "journalbook",
 )  # fmt: skip
 _KEYWORDS = (
     "keywords", "keyword", "authorkeywords", "kw", "ot", "de", "tags", "subjects", "subject",
     "indexkeywords", "meshterms", "mh", "topics", "categories", "fieldsofstudy",
-    "s2fieldsofstudy", "primaryarea",
+    "s2fieldsofstudy", "primaryarea", "manualtags", "automatictags", "keywordsplus",
 )  # fmt: skip
-_DOI = ("doi", "do", "di", "lid", "aid", "doilink", "url", "ur", "link", "m3")
+_DOI = (
+    "doi", "do", "di", "lid", "aid", "doilink", "url", "ur", "link", "m3", "openurllink", "id",
+)  # fmt: skip
 _ARXIV = ("arxiv", "arxivid", "eprint")
 _SAYS_ARXIV = ("url", "ur", "link", "doi", "do", "journal", "note", "id")
 # Only arXiv's own metadata have these.
@@ -56,9 +59,6 @@ _URL = (
 )  # fmt: skip
 _MILLISECONDS = ("pdate", "odate", "cdate", "tcdate")  # OpenReview
 
-_MAX_NAMES_SHOWN = 12
-
-_Names = Mapping[str, Sequence[str]]
 _T = TypeVar("_T")
 
 
@@ -75,70 +75,63 @@ def record_from(
     (["Given Family", ...]), `year` (int), `venue`, `keywords` (list), `doi` (bare, lower case),
     `arxiv` (bare, without version) and `url`; other fields stay under their own names. `columns`
     says which field is which, in place of guessing: {"abstract": "Summary"}; a record without one
-    named for its abstract, title or ID is rejected, other metadata may be missing. `identifier` is
-    the ID of a record that has none among its fields.
+    named for its abstract, title or ID is rejected, other metadata may be missing; a `Sought` keeps
+    which never came. `identifier` is the ID of a record that has none among its fields.
 
     >>> record_from({"TI": "On A", "AB": "We do A.", "PY": "2018//"}, Source("a.ris", 1), 1, {})
     ... # doctest: +NORMALIZE_WHITESPACE
     Record(source=Source(file='a.ris', position=1), abstract='We do A.', id=None, title='On A',
            metadata={'year': 2018, 'PY': '2018//'}, line=1)
     """
-    names = _by_plain_name(fields)
-    unknown = [
-        f"{_shown(columns[ours])} for the {label}"
-        for ours, label in (("abstract", "abstract"), ("title", "title"), ("id", "ID"))
-        if ours in columns and _named(columns[ours], fields, names) is None
-    ]
+    names = names_of(tuple(fields))
+    if isinstance(columns, Sought):
+        columns.note(lambda column: names.spelled(column) is not None)
+    unknown = [o for o in NEEDED if o in columns and names.spelled(columns[o]) is None]
     if unknown:
-        reason = f"--map names the field {' and '.join(unknown)}, which is missing"
+        reason = f"--map names the field {absent(columns, unknown)}, which is missing"
         return Rejected(source.file, source.position, f"{reason}; {_present(fields)}.", line)
     found = _Fields(fields, names, columns)
     abstract = found.take("abstract", ABSTRACT, values.text)
     if abstract is None:
         return Rejected(source.file, source.position, _no_abstract(fields, names, columns), line)
-    own_id = found.take("id", ID, _identifier)
+    # A field that the user names is taken for what it is said to be.
+    own_id = found.take("id", ID, _identifier if "id" in columns else _own_identifier)
     return Record(
         source=source,
         abstract=abstract,
-        id=identifier if own_id is None else own_id,
+        id=_own_identifier(identifier) if own_id is None else own_id,
         title=found.take("title", TITLE, values.text),
         metadata=_metadata(found),
         line=line,
     )
 
 
-def plain(name: str) -> str:
-    """A field's name without case, `_`, `-`, and spaces: "Paper_ID" -> "paperid".
-
-    >>> plain("Container-Title ")
-    'containertitle'
-    """
-    return re.sub(r"[_\-\s.:/()]", "", name.casefold())
-
-
 class _Fields:
     """A record's fields; those whose value was taken as ours are remembered."""
 
     def __init__(
-        self, fields: Mapping[str, object], names: _Names, columns: Mapping[str, str]
+        self, fields: Mapping[str, object], names: Names, columns: Mapping[str, str]
     ) -> None:
         self.all, self._names, self._columns = fields, names, columns
         self.used: set[str] = set()
 
     def find(
-        self, ours: str, wanted: Sequence[str], usable: Callable[[object], _T | None]
+        self, ours: str, wanted: tuple[str, ...], usable: Callable[[object], _T | None]
     ) -> tuple[str, _T] | None:
         """The first wanted field with a usable value: its name as it stands, and the value."""
         if ours in self._columns:
-            named = _named(self._columns[ours], self.all, self._names)
-            present = [] if named is None else [named]
+            named = self._names.spelled(self._columns[ours])
+            present: tuple[str, ...] = () if named is None else (named,)
         else:
-            present = [name for field in wanted for name in self._names.get(field, ())]
-        tried = ((name, usable(self.all[name])) for name in present)
-        return next(((name, value) for name, value in tried if value is not None), None)
+            present = self._names.present(wanted)
+        for name in present:
+            value = usable(self.all[name])
+            if value is not None:
+                return name, value
+        return None
 
     def take(
-        self, ours: str, wanted: Sequence[str], usable: Callable[[object], _T | None]
+        self, ours: str, wanted: tuple[str, ...], usable: Callable[[object], _T | None]
     ) -> _T | None:
         """The value that `find` finds; its field is then used up."""
         found = self.find(ours, wanted, usable)
@@ -166,6 +159,8 @@ def _metadata(found: _Fields) -> dict[str, MetaValue]:
     for entry in (year, doi, arxiv, url):
         if entry and str(found.all[entry[0]]).strip().casefold() == str(entry[1]).casefold():
             found.used.add(entry[0])
+    if doi and values.is_doi(found.all[doi[0]]):
+        found.used.add(doi[0])
     kept = (
         (name, metadata_value(value))
         for name, value in found.all.items()
@@ -198,43 +193,28 @@ def _identifier(value: object) -> str | None:
         identifier = visible(str(value)).strip()
     except ValueError:  # an integer of more digits than Python prints
         return None
-    if "doi.org/" in identifier:
-        identifier = values.doi(identifier) or identifier
     return identifier if 0 < len(identifier) <= MAX_ID_LENGTH else None
 
 
-def _no_abstract(fields: Mapping[str, object], names: _Names, columns: Mapping[str, str]) -> str:
+def _own_identifier(value: object) -> str | None:
+    """An ID that is no DOI."""
+    return None if values.is_doi(value) else _identifier(value)
+
+
+def _no_abstract(fields: Mapping[str, object], names: Names, columns: Mapping[str, str]) -> str:
     if "abstract" in columns:
-        present = _named(columns["abstract"], fields, names)
+        present = names.spelled(columns["abstract"])
     else:
-        present = next((names[field][0] for field in ABSTRACT if field in names), None)
+        present = next(iter(names.present(ABSTRACT)), None)
     if present is not None:
         value = fields[present]
         found = kind_of(value) if value and not isinstance(value, str) else "empty"
-        return f"No abstract: the field {_shown(present)} is {found}."
+        return f"No abstract: the field {shown(present)} is {found}."
     return f'No abstract: the field "abstract" is missing; {_present(fields)}.'
 
 
 def _present(fields: Mapping[str, object]) -> str:
-    shown = ", ".join(_shown(key) for key in list(fields)[:_MAX_NAMES_SHOWN]) or "none"
-    return f"its fields are {shown}{', ...' if len(fields) > _MAX_NAMES_SHOWN else ''}"
-
-
-def _named(column: str, fields: Mapping[str, object], names: _Names) -> str | None:
-    """The field that the user calls `column`: as it is spelled, or spelled nearly so."""
-    return column if column in fields else next(iter(names.get(plain(column), ())), None)
-
-
-def _by_plain_name(fields: Mapping[str, object]) -> dict[str, list[str]]:
-    """Plain name -> the names as they stand: "id" and "_id" are both `id`."""
-    names: dict[str, list[str]] = {}
-    for name in fields:
-        names.setdefault(plain(name), []).append(name)
-    return names
-
-
-def _shown(name: str) -> str:
-    return json.dumps(visible(name)[:40], ensure_ascii=False)
+    return f"its fields are {listed(fields)}"
 
 
 def kind_of(value: object) -> str:

@@ -49,6 +49,8 @@ def flat_fields(value: Mapping[str, object]) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return value
     if isinstance(value, Mapping):
         parts = value.get("date-parts")
         if isinstance(parts, list):

@@ -220,6 +220,9 @@ class _Walk:
             return self._rejected(f"It is {kind_of(value)}, not an object with an abstract.", line)
         self.position += 1
         source = Source(self.file, self.position)
+        # Under "0", "1", ... stand the rows of a data frame.
+        if key in (str(self.position - 1), str(self.position)):
+            key = None
         return record_from(flat_fields(value), source, line, self.columns, key)
 
     def _rejected(self, reason: str, line: int) -> Rejected:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 
-from rag.readers.fields import ABSTRACT, TITLE, plain
+from rag.readers.fields import ABSTRACT, TITLE
 from rag.readers.json_fields import flat_fields
+from rag.readers.names import plain
 from rag.readers.values import text
 
 # Characters of an object that are looked at whole; a single record is never as long.

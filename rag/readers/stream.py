@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
@@ -29,9 +29,9 @@ _PACKED, _UNPACKED = 8_192, 1_048_576
 class Stream:
     """Text as it comes in. `damage` says, once the text has ended, why it ends too early."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, on_bytes: Callable[[int], None] | None = None) -> None:
         self.damage = ""
-        raw = iter(lambda: file.read(_BLOCK), b"")
+        raw = _raw(file, on_bytes)
         first = next(raw, b"")
         data: Iterator[bytes] = chain([first], raw)
         self._text = decode_blocks(self._unpacked(data) if first.startswith(_GZIP) else data)
@@ -77,8 +77,10 @@ class Stream:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Stream]:
+def opened(path: Path, on_bytes: Callable[[int], None] | None = None) -> Iterator[Stream]:
     """The text at `path`; `-` is standard input, which stays open.
+
+    `on_bytes` is told how many bytes were read at each time.
 
     Raises:
         ReadError: it cannot be opened or read, now or later, is empty, or is no text.
@@ -90,7 +92,7 @@ def opened(path: Path) -> Iterator[Stream]:
             raise ReadError(f"{shown} {what}. Check the path and its permissions.")
         with nullcontext(_standard_input()) if path == STDIN else path.open("rb") as file:
             with _named(shown):
-                stream = Stream(file)
+                stream = Stream(file, on_bytes)
             if not stream.head.strip():
                 raise ReadError(f"{shown} is empty. Give a file with abstracts, or leave it out.")
             with _named(shown):
@@ -141,6 +143,13 @@ def _standard_input() -> BinaryIO:
     if sys.stdin is None or sys.stdin.closed:
         raise ReadError("There is no standard input. Give a file, or pipe one into the command.")
     return sys.stdin.buffer
+
+
+def _raw(file: BinaryIO, on_bytes: Callable[[int], None] | None) -> Iterator[bytes]:
+    while block := file.read(_BLOCK):
+        if on_bytes is not None:
+            on_bytes(len(block))
+        yield block
 
 
 def _pieces(member: zlib._Decompress, packed: bytes) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rag.readers import delimited, fields
 from rag.readers.delimited import DELIMITERS, Dialect, Row
-from rag.readers.fields import plain
+from rag.readers.names import plain
 from rag.text import visible
 
 # Lines above the header: what was searched, when, and by whom.
@@ -35,7 +35,7 @@ _OTHERS = frozenset(
     "source volume issue pages startpage publisher language itemtype documenttype typeofreference "
     "notes note pt au so py".split()
 )
-KNOWN = ABSTRACTS | KEYWORDS | _OTHERS | frozenset((*fields.TITLE, *fields.ID))
+KNOWN = ABSTRACTS | KEYWORDS | _OTHERS | frozenset((*fields.TITLE, *fields.ID, "doi", "do"))
 
 # The field tags that head Web of Science's tab-delimited export; there, "ID" are keywords.
 # https://images.webofknowledge.com/images/help/WOS/hs_wos_fieldtags.html

@@ -10,7 +10,9 @@ from itertools import chain
 
 from rag.readers import delimited
 from rag.readers.delimited import Broken, Dialect, Row, trimmed
-from rag.readers.fields import plain, record_from
+from rag.readers.fields import ID, record_from
+from rag.readers.mapping import absent, listed
+from rag.readers.names import Names, plain
 from rag.readers.table_layout import (
     ABSTRACTS,
     KEYWORDS,
@@ -23,7 +25,10 @@ from rag.types import Record, Rejected, Source
 
 # How much the guesses see, in characters.
 _HEAD = 65_536
-_MOST_NAMES_SHOWN = 12
+# Longer cells are no column names.
+_LONGEST_NAME = 200
+# The name of a column that only numbers the rows.
+_ROW_NUMBER = "record number"
 # The share of rows as wide as the header that makes a table of one without known names.
 _SAME_WIDTH = 0.9
 
@@ -73,6 +78,9 @@ def records(
             yield Rejected(file, 0, reason)
         return
     guessed, missing = _abstract_column(head, layout, columns)
+    # A name that no column has is a slip of the pen: better no papers than some without a DOI.
+    missing = _not_there(layout, columns) or missing
+    numbering = "" if "id" in columns else _numbering_column(head, layout)
     body = chain(head[layout.skip :], stream)
     found = _stacked(body, layout) if layout.vertical else _rows(body, layout)
     for position, item in enumerate(found, start=1):
@@ -81,6 +89,8 @@ def records(
         elif missing is not None:
             yield Rejected(file, position, missing, item.line)
         else:
+            if numbering in item.fields:
+                item.fields[_ROW_NUMBER] = item.fields.pop(numbering)
             yield record_from(item.fields, Source(file, position), item.line, guessed)
 
 
@@ -123,7 +133,9 @@ def _is_header(cells: Sequence[str], names: Sequence[str]) -> bool:
     """Whether a row repeats the column names, as tables that were put together do."""
     # A numbered name ("title 2") stands where the table repeats one.
     return len(cells) == len(names) and all(
-        cell == name or plain(cell) == plain(name) or name.startswith(f"{cell.strip()} ")
+        cell == name
+        or (len(cell) <= _LONGEST_NAME and plain(cell) == plain(name))
+        or name.startswith(f"{cell.strip()} ")
         for cell, name in zip(cells, names, strict=True)
     )
 
@@ -185,6 +197,31 @@ def _abstract_column(
     )
 
 
+def _not_there(layout: Layout, columns: Mapping[str, str]) -> str | None:
+    """Why no row is read, if the user names columns that the header does not."""
+    if layout.vertical or not layout.headed:
+        return None
+    names = Names(layout.names)
+    unknown = [ours for ours, theirs in columns.items() if names.spelled(theirs) is None]
+    if not unknown:
+        return None
+    return (
+        f"--map names the column {absent(columns, unknown)}, which is missing; the columns are "
+        f"{listed(layout.names)}."
+    )
+
+
+def _numbering_column(head: Sequence[str], layout: Layout) -> str:
+    """The first column of IDs, if all that it does is to number the rows, from 0 or 1."""
+    name = next(iter(Names(layout.names).present(ID)), None)
+    if name is None or layout.vertical:
+        return ""
+    rows = _rows(head[layout.skip :], layout)
+    cells = [item.fields.get(name) for item in rows if isinstance(item, _Fields)]
+    starts = (range(start, start + len(cells)) for start in (0, 1))
+    return name if any(cells == [str(n) for n in numbers] for numbers in starts) else ""
+
+
 def _long_column(head: Sequence[str], layout: Layout) -> str | None:
     """The one column of the head most of whose cells are long."""
     found = [
@@ -195,10 +232,9 @@ def _long_column(head: Sequence[str], layout: Layout) -> str | None:
 
 
 def _no_abstract(layout: Layout) -> str:
-    shown = ", ".join(f'"{name[:40]}"' for name in layout.names[:_MOST_NAMES_SHOWN])
-    more = ", ..." if len(layout.names) > _MOST_NAMES_SHOWN else ""
     return (
-        f"No column is known to hold the abstracts; the columns are {shown}{more}. "
+        "No column is known to hold the abstracts; the columns are "
+        f"{listed(layout.names)}. "
         "Name it: --map abstract=COLUMN."
     )
 

@@ -36,7 +36,8 @@ def records(
     """One record a block, in order; `position` counts from 1, without the header.
 
     Markers of numbered and bulleted lists are not part of the abstracts. Line breaks are kept for
-    the original; cleaning joins the lines. A list has no fields, so `columns` says nothing of it.
+    the original; cleaning joins the lines. A list has no fields: what `columns` names stays
+    missing.
     """
     del columns
     parts = _parts(lines)

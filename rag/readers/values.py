@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from collections.abc import Callable
@@ -13,6 +12,11 @@ from urllib.parse import unquote
 from rag.text import clean, visible
 
 _T = TypeVar("_T")
+
+# A list of texts as Python and JSON print it: "['a', 'b']".
+_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.S)
+_PRINTED = re.compile(rf"\[(?:(?:{_QUOTED.pattern})\s*+(?:,\s*+|(?=\])))++\]\Z", re.S)
+_ESCAPED = re.compile(r"\\(['\"\\])")
 
 # The longest texts looked at; a field of authors or keywords is never so long.
 _MAX_LENGTH = 200_000
@@ -25,6 +29,8 @@ _BARE_DOI = re.compile(
     re.I,
 )
 _DOI = re.compile(r"(?<![\w.])10\.\d{4,9}/[^\s\"'<>\[\]{}?&]+")
+# In a link resolver's address: "...&id=doi:10.1000%2Fabc.1&..."
+_ENCODED_DOI = re.compile(r"(?<![\w.])10\.\d{4,9}%2[fF][\w.~%-]+")
 # "2301.01234", before April 2007 "hep-th/9901001".
 # https://info.arxiv.org/help/arxiv_identifier.html
 _ARXIV_ID = r"(\d{4}\.\d{4,5}|[a-z-]{2,12}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?"
@@ -98,10 +104,17 @@ def doi(value: object) -> str | None:
     if bare:
         return visible(unquote(bare["doi"]) if bare["address"] else bare["doi"]).casefold()
     found = _DOI.search(value)
-    if found is None:
+    encoded = None if found else _ENCODED_DOI.search(value)
+    whole = found[0] if found else unquote(encoded[0]) if encoded else ""
+    cut = visible(whole).rstrip(".,;:").casefold()
+    if not cut:
         return None
-    cut = visible(found[0]).rstrip(".,;:").casefold()
     return cut.removesuffix(")") if cut.count(")") > cut.count("(") else cut
+
+
+def is_doi(value: object) -> bool:
+    """Whether a text is a DOI, bare or as an address."""
+    return isinstance(value, str) and _BARE_DOI.match(value) is not None
 
 
 def arxiv(value: object) -> str | None:
@@ -179,13 +192,10 @@ def _listed(value: object) -> list[str] | str | None:
     if not isinstance(value, str) or len(value) > _MAX_LENGTH:
         return None
     stripped = value.strip()
-    if stripped.startswith(("['", '["')) and stripped.endswith("]"):
-        try:
-            parsed = ast.literal_eval(stripped)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return stripped
-        if isinstance(parsed, list) and all(isinstance(part, str) for part in parsed):
-            return parsed
+    if _PRINTED.match(stripped):
+        return [
+            _ESCAPED.sub(r"\1", quoted or double) for quoted, double in _QUOTED.findall(stripped)
+        ]
     return stripped
 
 
@@ -225,6 +235,10 @@ def _readable(name: str) -> str:
 def _direct(name: str) -> str:
     """Turns "Family, Given" and "Family, Jr, Given" into "Given Family Jr"."""
     parts = [part.strip() for part in name.strip(" ,").split(",")]
+    if len(parts) == 1:
+        return parts[0]
+    # Exporters write so where no given name is known.
+    parts[1:] = [part for part in parts[1:] if part != "null"]
     if len(parts) == 2 and not _SUFFIX.match(parts[1]):
         return f"{parts[1]} {parts[0]}".strip()
     if len(parts) == 3 and _SUFFIX.match(parts[1]):

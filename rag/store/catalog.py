@@ -259,6 +259,11 @@ class Catalog(Places):
         """How many chunks Chroma lacks."""
         return int(self.rows("SELECT count(*) FROM chunks WHERE in_chroma = 0")[0][0])
 
+    def lacks_in_chroma(self, chunks: int) -> bool:
+        """Whether Chroma lacks at least so many; quick however many they are."""
+        sql = "SELECT 1 FROM chunks WHERE in_chroma = 0 LIMIT 1 OFFSET ?"
+        return bool(self.rows(sql, (chunks - 1,)))
+
     def chroma_is_complete(self) -> bool:
         """Whether Chroma has every chunk and none that was deleted."""
         return not self.not_in_chroma() and not self.rows("SELECT 1 FROM chroma_deletions LIMIT 1")

@@ -164,7 +164,8 @@ def refuse_unusable(path: Path) -> None:
     """
     if str(path).startswith(("http:", "https:")):
         raise ConfigError(
-            f"A store on a server ({path}) is not supported yet. Name a directory with --store DIR."
+            f"{path} is the address of a server, not a directory. Name it as it is, such as "
+            "http://127.0.0.1:8000, with --store or RAG_STORE."
         )
     try:
         str(path).encode("utf-8")

@@ -6,7 +6,8 @@ the file was read to its end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,16 @@ from rag.store.schema import FileRead, Place
 from rag.types import Source
 
 _FILE = "SELECT name, path, content_hash, reading, run, places, report FROM files"
+# Where the catalog keeps what papers are looked up by.
+_KEPT = {
+    "id": ("papers.id",),
+    "content_hash": ("papers.content_hash",),
+    "alike": ("papers.title_key", "papers.start_key", "papers.end_key"),
+    "record_id": ("sources.record_id",),
+    "doi": ("sources.doi",),
+    "arxiv": ("sources.arxiv",),
+    "text_key": ("sources.text_key",),
+}
 _STALE = "file = ?1 AND run <> (SELECT run FROM files WHERE name = ?1)"
 
 
@@ -40,6 +51,24 @@ class Places(Database):
             (paper_id,),
         )
         return [(Place(paper_id, Source(row[0], row[1]), *row[2:7]), row[7]) for row in found]
+
+    def values_there(self, name: str, values: Collection[object]) -> frozenset[object]:
+        """Which of these values of a key that papers are looked up by any paper or place has."""
+        wanted = json.dumps([value for value in values if value is not None])
+        found: set[object] = set()
+        for place in _KEPT[name] if len(wanted) > 2 else ():
+            table, _, column = place.partition(".")
+            sql = f"SELECT {column} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))"
+            found.update(row[0] for row in self.rows(sql, (wanted,)))
+        return frozenset(found)
+
+    def in_order(self, paper_ids: Sequence[str]) -> list[str]:
+        """Those of the papers that are stored, in the order in which they came."""
+        found = self.rows(
+            "SELECT id FROM papers WHERE id IN (SELECT value FROM json_each(?)) ORDER BY pk",
+            (json.dumps(paper_ids),),
+        )
+        return [row[0] for row in found]
 
     def write_place(self, place: Place) -> None:
         """Store one place, or what is new about it; within the caller's transaction."""

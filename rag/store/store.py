@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.chunk import CHUNKING_VERSION
+from rag.config import ServerAddress
 from rag.embed import Embedder
 from rag.errors import RagError, StoreError, UsageError
 from rag.lexical import LexicalIndex
@@ -30,15 +32,16 @@ from rag.store.directory import (
     writer_lock,
 )
 from rag.store.exact import ExactVectors, nearest_among
+from rag.store.filling import ENOUGH, Filler, fill
 from rag.store.mapped import MappedVectors, complete, discard
 from rag.store.schema import Entry, Fingerprint, Place
-from rag.store.vectors import EXACT_LIMIT, ChromaVectors, chroma_exists
+from rag.store.vectors import EXACT_LIMIT, ChromaVectors
 from rag.store.words import finish_words, open_words
 from rag.text import CLEANING_VERSION
 from rag.types import Chunk, Paper
 
-# Chunks that Chroma and BM25 may lag behind during a long run before they are brought up to date.
-CHROMA_BACKLOG = 20_000
+# Papers that BM25 may lag behind during a long run before it is brought up to date.
+WORDS_BACKLOG = 8_000
 
 # Up to so many papers are read from the catalog, 5 ms, where otherwise all vectors must be opened.
 FEW = 200
@@ -49,17 +52,33 @@ def fingerprint_of(embedder: Embedder) -> Fingerprint:
     return Fingerprint(embedder.identity, str(CHUNKING_VERSION), str(CLEANING_VERSION))
 
 
+class Approximate(Protocol):
+    """The approximate search of a large store."""
+
+    def nearest(self, vector: NDArray[np.float32], papers: int) -> list[tuple[str, float]]:
+        """The papers whose best chunk is closest to a unit vector: (ID, cosine), best first."""
+        ...
+
+    def close(self) -> None:
+        """Release what it holds."""
+        ...
+
+
 class Store:
-    """An open store; use it as a context manager."""
+    """An open store; use it as a context manager. `where` is what its user calls it."""
 
     def __init__(self, path: Path, catalog: Catalog, held: ExitStack | None = None) -> None:
         self.path = path
+        self.where: Path | ServerAddress = path
         self.catalog = catalog
         self._held = held
-        self._chroma: ChromaVectors | None = None
+        self._chroma: Approximate | None = None
         self._exact: ExactVectors | None = None
+        self._small: tuple[str, bool] | None = None
         self._lexical: tuple[str, LexicalIndex] | None = None
         self._changes: Changes | None = None
+        self._filler = Filler(path)
+        self._unindexed = 0
         # Of several threads that ask first, one loads an index and the others wait for it.
         self._loading = threading.Lock()
 
@@ -108,6 +127,7 @@ class Store:
 
     def close(self) -> None:
         """Release every file and the lock."""
+        self._filler.stop()
         if self._chroma is not None:
             self._chroma.close()
         if self._lexical is not None:
@@ -191,42 +211,52 @@ class Store:
             if entry.vectors is not None and len(entry.vectors):
                 self._check_dimension(entry.vectors[0])
         self.catalog.write(entries, places)
-        if self.catalog.not_in_chroma() >= CHROMA_BACKLOG:
-            self.finish()
+        self._unindexed += len(entries)
+        self._keep_up()
 
     def finish(self) -> None:
         """Make all that is searched match the papers: what an interrupted write left undone."""
+        self._filler.ask_to_finish()
+        self._finish_words()
+        self._finish_vectors()
+        self._filler.wait()
         self._finish_chroma()
-        try:
-            finish_words(self.path, self.catalog, self._changes)
-            self._finish_vectors()
-        except OSError as error:
-            raise StoreError(not_writable(self.path, error)) from error
+
+    def _keep_up(self) -> None:
+        if self.catalog.lacks_in_chroma(ENOUGH):
+            self._filler.start()
+        if self._unindexed >= WORDS_BACKLOG:
+            self._finish_words()
 
     def _finish_chroma(self) -> None:
-        directory = self.path / CHROMA
-        lost = not chroma_exists(directory)
-        if not lost and self.catalog.chroma_is_complete():
-            return
-        chroma = ChromaVectors(directory, self.catalog, write=True)
+        fill(self.path, self.catalog)
+
+    def _finish_words(self) -> None:
         try:
-            if lost or not chroma.whole():
-                chroma.start_again()
-            chroma.complete()
-        finally:
-            chroma.close()
+            finish_words(self.path, self.catalog, self._changes)
+        except OSError as error:
+            raise StoreError(not_writable(self.path, error)) from error
+        self._unindexed = 0
 
     def _finish_vectors(self) -> None:
-        if self.count()[1] > EXACT_LIMIT:
-            complete(self.path / VECTORS, self.catalog)
-        else:
-            discard(self.path / VECTORS)
+        try:
+            if self.count()[1] > EXACT_LIMIT:
+                complete(self.path / VECTORS, self.catalog)
+            else:
+                discard(self.path / VECTORS)
+        except OSError as error:
+            raise StoreError(not_writable(self.path, error)) from error
 
     def _load_lexical(self) -> LexicalIndex:
         return open_words(self.path, self.catalog)
 
     def _few_chunks(self) -> bool:
-        return self.count()[1] <= EXACT_LIMIT or not self.catalog.chroma_was_filled()
+        # Counting 350,000 takes 10 ms; a store that has Chroma open stays with it.
+        state = self.catalog.state
+        if self._small is None or self._small[0] != state:
+            few = self.count()[1] <= EXACT_LIMIT or not self.catalog.chroma_was_filled()
+            self._small = (state, few and self._chroma is None)
+        return self._small[1]
 
     def _exact_now(self) -> ExactVectors | None:
         fresh = self._exact is not None and self._exact.state == self.catalog.state
@@ -237,7 +267,7 @@ class Store:
         mapped = MappedVectors(directory, self.catalog) if exists(directory) else None
         return ExactVectors(self.catalog, mapped)
 
-    def _open_chroma(self) -> ChromaVectors:
+    def _open_chroma(self) -> Approximate:
         chroma = ChromaVectors(self.path / CHROMA, self.catalog)
         if not chroma.whole():
             chroma.close()
@@ -253,7 +283,7 @@ class Store:
         if fingerprint is not None and fingerprint != built:
             self.close()
             raise StoreError(
-                f"The store at {self.path} was built with {built}; now in use: {fingerprint}. "
+                f"The store at {self.where} was built with {built}; now in use: {fingerprint}. "
                 "Their vectors cannot be compared. Go back to the former settings, or run "
                 "`rag index rebuild` to make the store anew with the present ones."
             )
@@ -264,7 +294,7 @@ class Store:
             self.catalog.set_meta("dimension", str(len(vector)))
         elif known is not None and int(known) != len(vector):
             raise StoreError(
-                f"The store at {self.path} holds vectors of {known} dimensions, the embedding "
+                f"The store at {self.where} holds vectors of {known} dimensions, the embedding "
                 f"model gave {len(vector)}: it has changed. Run `rag index rebuild`."
             )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -69,14 +69,13 @@ class Rest:
         self._client = httpx.Client(
             base_url=f"{address.url}/api/v2",
             headers={"x-chroma-token": self._secret} if self._secret else {},
-            timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
             transport=transport,
             trust_env=not is_this_machine(address.url),
         )
         self._database = f"/tenants/{_quoted(address.tenant)}/databases/{_quoted(address.database)}"
         try:
-            self.at_once = self._limit()
-            self._clock = self._server_seconds() - time.monotonic()
+            self._read_limits()
+            self.set_clock()
             self.call("GET", self._database, attempts=1)
         except LostError as error:
             self.close()
@@ -92,6 +91,12 @@ class Rest:
         """Close the connections; safe to call twice."""
         self._client.close()
 
+    def set_clock(self) -> None:
+        """Read the server's clock; this machine's may stand still while it sleeps."""
+        found = self.checked(self.call("GET", "/heartbeat"), dict)
+        now = float(found.get("nanosecond heartbeat", time.time_ns())) / 1e9
+        self._clock = now - time.monotonic()
+
     def now(self) -> float:
         """Seconds since 1970 by the server's clock, which all clients share."""
         return self._clock + time.monotonic()
@@ -102,7 +107,8 @@ class Rest:
         while page := self.call(
             "GET", f"{self._database}/collections?limit={FEWEST_AT_ONCE}&offset={len(names)}"
         ):
-            names += [str(found["name"]) for found in self._checked(page, list)]
+            found = self.checked(page, list)
+            names += [str(self.checked(one, dict).get("name")) for one in found]
         return names
 
     def create(self, name: str, configuration: Mapping[str, Any] | None = None) -> Collection:
@@ -125,17 +131,26 @@ class Rest:
         except LostError:
             return
 
-    def call(self, method: str, path: str, body: object = None, attempts: int = ATTEMPTS) -> Any:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        attempts: int = ATTEMPTS,
+        seconds: float = ANSWER_SECONDS,
+    ) -> Any:
         """The server's answer, read as JSON.
 
         What fails on the way is tried again, as every call here can be made twice.
         """
         import httpx
 
+        patience = httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
         for attempt in range(attempts):
             last = attempt == attempts - 1
             try:
-                response = self._client.request(method, path, json=body)
+                response = self._client.request(method, path, json=body, timeout=patience)
             except (httpx.TransportError, httpx.InvalidURL) as error:
                 if last or not isinstance(error, httpx.TransportError):
                     raise StoreError(_unreachable(self.address, error)) from error
@@ -153,8 +168,8 @@ class Rest:
         if status in (401, 403):
             how = "refuses the key in" if self._secret else "wants a key: set"
             raise StoreError(
-                f"The server {self.address} {how} RAG_STORE_API_KEY (status {status}), or it does "
-                f"not open tenant {self.address.tenant!r}, database {self.address.database!r} to it."
+                f"The server {self.address} {how} RAG_STORE_API_KEY (status {status}), or it opens "
+                f"no tenant {self.address.tenant!r}, database {self.address.database!r} to it."
             )
         try:
             found = response.json()
@@ -181,20 +196,18 @@ class Rest:
         )
 
     def _opened(self, found: Any, name: str) -> Collection:
-        return Collection(self, str(self._checked(found, dict).get("id")), name, self._database)
+        return Collection(self, str(self.checked(found, dict).get("id")), name, self._database)
 
-    def _limit(self) -> int:
-        found = self._checked(self.call("GET", "/pre-flight-checks", attempts=1), dict)
+    def _read_limits(self) -> None:
+        found = self.checked(self.call("GET", "/pre-flight-checks", attempts=1), dict)
         most = found.get("max_batch_size")
         if not isinstance(most, int) or most < 1:
             most = FEWEST_AT_ONCE
-        return min(most, MOST_AT_ONCE)
+        self.at_once = min(most, MOST_AT_ONCE)
+        self.takes_base64 = found.get("supports_base64_encoding") is True
 
-    def _server_seconds(self) -> float:
-        found = self._checked(self.call("GET", "/heartbeat"), dict)
-        return float(found.get("nanosecond heartbeat", time.time_ns())) / 1e9
-
-    def _checked(self, found: Any, kind: type) -> Any:
+    def checked(self, found: Any, kind: type) -> Any:
+        """`found`, which must be of this kind if a Chroma server gave it."""
         if not isinstance(found, kind):
             raise StoreError(self._stranger())
         return found
@@ -224,64 +237,62 @@ class Collection:
             rows = None if vectors is None else vectors[some]
             self._send("upsert", keys[some], rows, metadatas[some] if metadatas else None)
 
-    def update(self, key: str, metadata: Metadata) -> None:
-        """Change the metadata of a record, if it is there."""
-        self._rest.call(
-            "POST", f"{self._path}/update", {"ids": [key], "metadatas": [dict(metadata)]}
-        )
+    def update(self, key: str, metadata: Metadata, seconds: float = ANSWER_SECONDS) -> None:
+        """Change the metadata of a record, if it is there; once, waiting no longer than that."""
+        body = {"ids": [key], "metadatas": [dict(metadata)]}
+        self._rest.call("POST", f"{self._path}/update", body, attempts=1, seconds=seconds)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete records; those that are not there do not matter."""
         for start in range(0, len(keys), self._rest.at_once):
-            some = list(keys[start : start + self._rest.at_once])
-            self._rest.call("POST", f"{self._path}/delete", {"ids": some})
+            self._call("delete", {"ids": list(keys[start : start + self._rest.at_once])})
 
     def count(self) -> int:
         """How many records."""
         return int(self._rest.call("GET", f"{self._path}/count"))
 
     def page(
-        self, offset: int, where: Mapping[str, Any] | None = None, include: str | None = "metadatas"
-    ) -> tuple[list[str], list[dict[str, Any]]]:
-        """Keys and metadata of some records from `offset` on; none after the last."""
-        body = {
-            "where": where,
-            "limit": self._rest.at_once,
-            "offset": offset,
-            "include": [include] if include else [],
-        }
-        return self._rows(self._rest.call("POST", f"{self._path}/get", body))
+        self, offset: int, where: Mapping[str, Any] | None = None, *, keys_only: bool = False
+    ) -> dict[str, dict[str, Any]]:
+        """Metadata of some records by key, from `offset` on; none after the last."""
+        include = [] if keys_only else ["metadatas"]
+        body = {"where": where, "limit": self._rest.at_once, "offset": offset, "include": include}
+        found = self._call("get", body)
+        keys = self._list(found, "ids")
+        metadatas = [{}] * len(keys) if keys_only else self._list(found, "metadatas")
+        return {str(k): m or {} for k, m in zip(keys, metadatas, strict=False)}
 
     def records(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Metadata of those of the records that are there, by key."""
-        found: dict[str, dict[str, Any]] = {}
-        for start in range(0, len(keys), self._rest.at_once):
-            some = list(keys[start : start + self._rest.at_once])
-            body = {"ids": some, "include": ["metadatas"]}
-            found.update(zip(*self._rows(self._rest.call("POST", f"{self._path}/get", body)), strict=True))
-        return found
+        return {k: m or {} for k, m in self._get(keys, "metadatas")}
 
     def vectors(self, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Vectors of those of the records that are there, by key."""
-        found: dict[str, NDArray[np.float32]] = {}
-        for start in range(0, len(keys), self._rest.at_once):
-            some = list(keys[start : start + self._rest.at_once])
-            body = {"ids": some, "include": ["embeddings"]}
-            read = self._rest.call("POST", f"{self._path}/get", body)
-            found.update(
-                (key, np.array(vector, dtype=np.float32))
-                for key, vector in zip(read["ids"], read["embeddings"] or (), strict=True)
-            )
-        return found
+        read = {k: np.array(v, dtype=np.float32) for k, v in self._get(keys, "embeddings")}
+        for vector in read.values():
+            whole = vector.ndim == 1 and bool(np.isfinite(vector).all())
+            self._rest.checked(vector if whole else None, np.ndarray)
+        return read
 
     def query(self, vector: NDArray[np.float32], keys: int) -> list[str]:
         """Keys of the nearest vectors, approximately, the nearest first."""
-        body = {
-            "query_embeddings": [vector.tolist()],
-            "n_results": min(keys, self._rest.at_once),
-            "include": [],
-        }
-        return [str(key) for key in self._rest.call("POST", f"{self._path}/query", body)["ids"][0]]
+        most = min(keys, self._rest.at_once)
+        body = {"query_embeddings": [vector.tolist()], "n_results": most, "include": []}
+        found = self._list(self._call("query", body), "ids")
+        return [str(key) for key in found[0]] if found else []
+
+    def _get(self, keys: Sequence[str], what: str) -> Iterator[tuple[str, Any]]:
+        for start in range(0, len(keys), self._rest.at_once):
+            some = list(keys[start : start + self._rest.at_once])
+            found = self._call("get", {"ids": some, "include": [what]})
+            yield from zip(self._list(found, "ids"), self._list(found, what), strict=False)
+
+    def _call(self, what: str, body: object) -> Any:
+        return self._rest.call("POST", f"{self._path}/{what}", body)
+
+    def _list(self, found: Any, name: str) -> list[Any]:
+        held = found.get(name) if isinstance(found, dict) else None
+        return list(self._rest.checked(held, list))
 
     def _send(
         self,
@@ -294,16 +305,14 @@ class Collection:
         rows = np.ones((len(keys), 1), dtype=np.float32) if vectors is None else vectors
         body = {
             "ids": list(keys),
-            "embeddings": [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in rows],
+            "embeddings": _in_base64(rows) if self._rest.takes_base64 else rows.tolist(),
             "metadatas": [dict(m) for m in metadatas] if metadatas else None,
         }
-        self._rest.call("POST", f"{self._path}/{how}", body)
+        self._call(how, body)
 
-    @staticmethod
-    def _rows(read: Any) -> tuple[list[str], list[dict[str, Any]]]:
-        keys = [str(key) for key in read["ids"]]
-        found = read.get("metadatas") or [{}] * len(keys)
-        return keys, [metadata or {} for metadata in found]
+
+def _in_base64(rows: NDArray[np.float32]) -> list[str]:
+    return [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in rows]
 
 
 def _quoted(name: str) -> str:
