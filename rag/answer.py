@@ -16,9 +16,8 @@ from rag.config import Settings
 from rag.errors import EndpointError
 from rag.evidence import EvidenceSet, select
 from rag.followup import Turn
-from rag.lexical import tokens
 from rag.listing import CANDIDATES, asks_for_list, candidates
-from rag.polarity import negated
+from rag.repetition import echoes, repeats
 from rag.retrieve import Retrieval, Retriever, checked
 from rag.statements import StatementStream, schema
 from rag.types import Answer, Statement, Usage
@@ -46,6 +45,7 @@ class _Trace:
     on_statement: StatementCallback | None = None
     on_writing: TextCallback | None = None
     language: str | None = None
+    question: str = ""
     statements: list[Statement] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -63,9 +63,13 @@ class _Trace:
     def state(self, statement: Statement) -> None:
         """Keep a checked statement, unless it was said before; pass it on if it is supported.
 
-        What is not supported is passed on at the end, and only beside something that is.
+        What is not supported is passed on at the end, and only beside something that is. What only
+        repeats what the question says is no answer.
         """
-        if any(_repeats(statement, known) for known in self.statements):
+        if any(repeats(statement, known) for known in self.statements):
+            return
+        if echoes(statement.text, self.question):
+            self.notes.append(f'Left out, since the question says it: "{statement.text}"')
             return
         self.statements.append(statement)
         if statement.supported and self.on_statement and self.language is None:
@@ -118,7 +122,7 @@ class Answerer:
         with trace.timed("generate"):
             asked = self._interpreter.read(question, history)
         trace.usage += asked.usage
-        trace.language = asked.language
+        trace.language, trace.question = asked.language, asked.text
         understood = asked.shown if asked.shown != question else ""
         if understood and on_question:
             on_question(understood)
@@ -264,15 +268,6 @@ class Answerer:
 
 
 STAGES = ("retrieve", "generate", "verify", "total")
-
-
-def _repeats(statement: Statement, known: Statement) -> bool:
-    """Whether `known` says it all: every word in that order, no denial more or less, the papers."""
-    if statement.supported > known.supported or negated(statement.text) != negated(known.text):
-        return False
-    cited, before = ({c.paper_id for c in s.citations} for s in (statement, known))
-    words = iter(tokens(known.text))
-    return cited <= before and all(word in words for word in tokens(statement.text))
 
 
 def _ask(base: Sequence[Message], instruction: str) -> list[Message]:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from rag.chat.journal import (
-    PRIVATE_FILE,
     SessionError,
     open_to_append,
     read,
@@ -29,10 +28,10 @@ from rag.chat.journal import (
     write,
 )
 from rag.errors import ReadError, UsageError
+from rag.state import PRIVATE_DIRECTORY, PRIVATE_FILE, state_directory
 
 VERSION = 1
 SUFFIX = ".jsonl"
-PRIVATE_DIRECTORY = 0o700
 
 # Names become file names: no separators, no leading dot, and within the 255 bytes of a file name.
 _NAME = re.compile(r"[^\W_][\w. -]{0,59}\Z")
@@ -123,13 +122,6 @@ class Session:
 def now() -> str:
     """The present moment, ISO 8601 with the offset of this place."""
     return time.strftime("%Y-%m-%dT%H:%M:%S%z")
-
-
-def state_directory() -> Path:
-    """Where sessions and the history of typed lines are kept."""
-    from platformdirs import user_state_path
-
-    return user_state_path("citewise", appauthor=False)
 
 
 def sessions_directory() -> Path:

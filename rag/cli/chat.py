@@ -185,7 +185,7 @@ def _welcome(talk: Conversation, view: View, papers: int) -> None:
 def _lines(engine: Engine, view: View, *, keep: bool) -> Lines:
     from rag.chat.commands import COMMANDS
     from rag.chat.line import PipedLines, TypedLines
-    from rag.chat.sessions import state_directory
+    from rag.state import state_directory
 
     if view.piped:
         return PipedLines()

@@ -1,0 +1,77 @@
+"""What became of a review's concerns, and how that is told in words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from rag.response.concerns import Concern, ReviewFile
+
+Line = Mapping[str, Any]
+
+
+class Status(Enum):
+    """What became of one concern; the value is its name in a spreadsheet."""
+
+    ANSWERED = "answered"
+    NOT_ANSWERED = "not answered by the papers"
+    AUTHORS = "for the authors"
+    FAILED = "failed"
+    OPEN = "not worked on"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A concern and its line of the journal; None where it was not worked on."""
+
+    concern: Concern
+    line: Line | None
+
+    @property
+    def status(self) -> Status:
+        """What became of it."""
+        if self.line is None:
+            return Status.OPEN
+        if self.line["error"] is not None:
+            return Status.FAILED
+        if self.line["answer"] is None:
+            return Status.AUTHORS
+        return Status.ANSWERED if self.line["answer"]["answered"] else Status.NOT_ANSWERED
+
+    def paper_ids(self) -> Iterator[str]:
+        """The papers that it cites or names, in that order, some perhaps twice."""
+        line = self.line or {}
+        for statement in (line.get("answer") or {}).get("statements", ()):
+            yield from (citation["paper_id"] for citation in statement["citations"])
+        yield from (close["paper_id"] for close in line.get("closest", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class FileResponse:
+    """The responses to one file, in the order of its concerns."""
+
+    file: ReviewFile
+    responses: tuple[Response, ...]
+
+
+def to_json(files: Sequence[FileResponse]) -> list[dict[str, Any]]:
+    """The contract of `rag review --json`; concerns not worked on are left out."""
+    return [
+        {
+            "review": response.concern.review,
+            "item": response.concern.item,
+            "section": response.concern.section,
+            "text": response.concern.text,
+            "start": response.concern.start,
+            "end": response.concern.end,
+            "kind": response.concern.kind.kind,
+            "answer": response.line["answer"],
+            "closest": response.line["closest"],
+            "error": response.line["error"],
+        }
+        for file in files
+        for response in file.responses
+        if response.line is not None
+    ]
