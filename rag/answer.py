@@ -17,7 +17,7 @@ from rag.errors import EndpointError
 from rag.evidence import EvidenceSet, select
 from rag.followup import Turn
 from rag.listing import CANDIDATES, asks_for_list, candidates
-from rag.repetition import echoes, repeats
+from rag.repetition import repeats
 from rag.retrieve import Retrieval, Retriever, checked
 from rag.statements import StatementStream, schema
 from rag.types import Answer, Statement, Usage
@@ -63,13 +63,9 @@ class _Trace:
     def state(self, statement: Statement) -> None:
         """Keep a checked statement, unless it was said before; pass it on if it is supported.
 
-        What is not supported is passed on at the end, and only beside something that is. What only
-        repeats what the question says is no answer.
+        What is not supported is passed on at the end, and only beside something that is.
         """
         if any(repeats(statement, known) for known in self.statements):
-            return
-        if echoes(statement.text, self.question):
-            self.notes.append(f'Left out, since the question says it: "{statement.text}"')
             return
         self.statements.append(statement)
         if statement.supported and self.on_statement and self.language is None:
@@ -199,7 +195,7 @@ class Answerer:
             start = time.perf_counter()
             for draft in stream.feed(piece):
                 with trace.timed("verify"):
-                    statement = self._checker.check(draft, evidence, trace.notes)
+                    statement = self._checker.check(draft, evidence, trace.question, trace.notes)
                 if statement is not None:
                     trace.state(statement)
             if trace.on_writing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rag.evidence import EvidenceSet
 from rag.facts import names, numbers
 from rag.lexical import tokens
+from rag.repetition import echoes
 from rag.statements import Draft
 from rag.types import Paper, Statement
 from rag.verify import Verifier
@@ -19,10 +20,13 @@ class DraftChecker:
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
 
-    def check(self, draft: Draft, evidence: EvidenceSet, notes: list[str]) -> Statement | None:
+    def check(
+        self, draft: Draft, evidence: EvidenceSet, question: str, notes: list[str]
+    ) -> Statement | None:
         """Verify a draft; one that fails gives way to the quote nearest to it, word for word.
 
-        What happened is added to `notes`. None: the draft says nothing.
+        What happened is added to `notes`. None: the draft says nothing, or what `question` says
+        and no paper.
         """
         if draft.unknown:
             cited = ", ".join(draft.unknown)
@@ -32,6 +36,9 @@ class DraftChecker:
             return statement
         if len(tokens(draft.text)) < FEWEST_WORDS:
             notes.append(f'Left out, since it says nothing: "{draft.text}"')
+            return None
+        if echoes(draft.text, question):
+            notes.append(f'Left out, since only the question says it: "{draft.text}"')
             return None
         elsewhere = self._found_elsewhere(draft, evidence)
         if elsewhere is not None:
