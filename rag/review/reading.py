@@ -27,6 +27,8 @@ _NOT_REVIEW = frozenset(
     "supplementary_material primary_area paperhash".split()
 )
 _MOST_FIELDS_SHOWN = 10
+# Of a field that no form is known to have; fewer are a choice from a menu.
+_FEWEST_WORDS = 4
 _DEEPEST = 20
 
 
@@ -82,7 +84,7 @@ def reviews_in(data: bytes, name: str) -> tuple[Review, ...]:
     except (ValueError, RecursionError) as error:
         if not promised:
             return (Review(name, 1, None, text),)
-        why = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
+        why = _why(error)
         where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise ReadError(
             f"{shown} is not JSON: {why}{where}. Mend it, or give the review as text."
@@ -91,6 +93,13 @@ def reviews_in(data: bytes, name: str) -> tuple[Review, ...]:
     if not found:
         raise ReadError(_no_review(shown, value))
     return tuple(Review(name, n, key, body) for n, (key, body) in enumerate(found, start=1))
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    deep = isinstance(error, RecursionError)
+    return "it is nested too deeply" if deep else "a number in it is too long"
 
 
 def _parsed(text: str) -> Any:
@@ -128,27 +137,32 @@ def _texts(value: Any, key: str | None, depth: int) -> Iterator[tuple[str | None
 
 
 def _text_of(note: Mapping[str, Any]) -> str | None:
-    """The text of a note: its sections under their headings, or its one text field."""
-    content = _mapping(note.get("content")) or note
-    fields = {name: _string(value) for name, value in content.items()}
+    """The text of a note: its fields under their names, or its one text field as it stands."""
     if isinstance(note.get("content"), str):
         return _string(note["content"])
-    sections = [
-        f"## {name.replace('_', ' ').strip().capitalize()}\n\n{text}"
-        for name, text in fields.items()
-        if text is not None and _is_section(name, text)
-    ]
-    if sections:
-        return "\n\n".join(sections)
-    by_name = {_snake(name): text for name, text in fields.items()}
-    return next((by_name[name] for name in _TEXTS if by_name.get(name)), None)
+    content = _mapping(note.get("content")) or note
+    fields = {str(name): _string(value) for name, value in content.items()}
+    kept = {name: text for name, text in fields.items() if text and _is_of_review(name, text)}
+    if not any(_snake(name) in _TEXTS or _is_section(name) for name in kept):
+        return None
+    (name, text), *more = kept.items()
+    if not more and _snake(name) in _TEXTS:
+        return text
+    return "\n\n".join(
+        f"## {name.replace('_', ' ').strip().capitalize()}\n\n{text}" for name, text in kept.items()
+    )
 
 
-def _is_section(name: str, text: str) -> bool:
+def _is_of_review(name: str, text: str) -> bool:
+    """Whether it is text of the review: no mark, nothing of the site, no word of a menu."""
     snake = _snake(name)
-    if snake in _NOT_REVIEW or snake in _TEXTS[1:] or is_rating(name.replace("_", " "), text):
+    if snake in _NOT_REVIEW or is_rating(name.replace("_", " "), text):
         return False
-    return known_heading(name.replace("_", " ")) is not None and snake != "review"
+    return _is_section(name) or snake in _TEXTS or len(text.split()) >= _FEWEST_WORDS
+
+
+def _is_section(name: str) -> bool:
+    return known_heading(name.replace("_", " ")) is not None and _snake(name) != "review"
 
 
 def _string(value: Any) -> str | None:
