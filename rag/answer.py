@@ -17,7 +17,7 @@ from rag.errors import EndpointError
 from rag.evidence import EvidenceSet, select
 from rag.followup import Turn
 from rag.listing import CANDIDATES, asks_for_list, candidates
-from rag.repetition import repeats
+from rag.repetition import parted, repeats
 from rag.retrieve import Retrieval, Retriever, checked
 from rag.statements import StatementStream, schema
 from rag.types import Answer, Statement, Usage
@@ -162,16 +162,21 @@ class Answerer:
         evidence = select(retrieval, self._settings.answer)
         if not evidence.sentences:
             return 0.0
-        base = self._messages(evidence, question)
+        told, asked = parted(question)
+        base = self._messages(evidence, asked, told)
         with trace.timed("generate"):
             likely = self._answerable(base, trace)
+            if told and likely < ANSWERABLE:  # it may need what is told to be understood
+                whole = self._messages(evidence, question)
+                likely = max(likely, self._answerable(whole, trace))
         if likely >= ANSWERABLE:
-            self._write(base, evidence, trace)
+            self._write(base, evidence, trace, told)
         return likely
 
-    def _messages(self, evidence: EvidenceSet, question: str) -> list[Message]:
+    def _messages(self, evidence: EvidenceSet, question: str, told: str = "") -> list[Message]:
         """The part that the gate and the answer share, so that it is read only once."""
-        shown = prompts.render("evidence", papers=evidence.for_prompt(), question=question)
+        papers = evidence.for_prompt()
+        shown = prompts.render("evidence", papers=papers, question=question, told=told)
         return [
             {"role": "system", "content": prompts.render("system")},
             {"role": "user", "content": shown},
@@ -185,7 +190,9 @@ class Answerer:
             return ANSWERABLE
         return probability
 
-    def _write(self, base: Sequence[Message], evidence: EvidenceSet, trace: _Trace) -> None:
+    def _write(
+        self, base: Sequence[Message], evidence: EvidenceSet, trace: _Trace, told: str
+    ) -> None:
         numbers = [sentence.number for sentence in evidence.sentences]
         stream = StatementStream(numbers)
         checking = 0.0
@@ -204,7 +211,7 @@ class Answerer:
 
         with trace.timed("generate"):
             reply = self._model.complete(
-                _ask(base, prompts.render("answer", most=MOST_STATEMENTS)),
+                _ask(base, prompts.render("answer", most=MOST_STATEMENTS, told=told)),
                 max_tokens=self._settings.answer.max_answer_tokens,
                 schema=schema(numbers, MOST_STATEMENTS),
                 on_text=on_text,

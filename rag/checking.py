@@ -5,7 +5,7 @@ from __future__ import annotations
 from rag.evidence import EvidenceSet
 from rag.facts import names, numbers
 from rag.lexical import tokens
-from rag.repetition import echoes
+from rag.repetition import asks, echoes
 from rag.statements import Draft
 from rag.types import Paper, Statement
 from rag.verify import Verifier
@@ -31,6 +31,9 @@ class DraftChecker:
         if draft.unknown:
             cited = ", ".join(draft.unknown)
             notes.append(f'The model cited {cited}, which it was not given: "{draft.text}"')
+        if asks(draft.text):
+            notes.append(f'Left out, since it asks: "{draft.text}"')
+            return None
         statement = self._verifier.check(draft.text, _papers(draft, evidence))
         if statement.supported or not statement.citations:
             return statement

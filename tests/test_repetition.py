@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.repetition import echoes
+from rag.repetition import asks, echoes, parted
 
 ASKED = "The paper proposes masks, but they are not new. Is the bound of Lee known? Say why."
 
@@ -19,3 +19,32 @@ ASKED = "The paper proposes masks, but they are not new. Is the bound of Lee kno
 )
 def test_what_the_question_tells_is_an_echo(text: str, echo: bool) -> None:
     assert echoes(text, ASKED) is echo
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "asked"),
+    [
+        (
+            ASKED,
+            "The paper proposes masks, but they are not new. Say why.",
+            "Is the bound of Lee known?",
+        ),
+        ("Is it known?", "", "Is it known?"),
+        ("The bound is loose.", "", "The bound is loose."),
+    ],
+)
+def test_what_is_told_and_what_is_asked(question: str, told: str, asked: str) -> None:
+    assert parted(question) == (told, asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("How can it improve at all? (By weights.)", True),
+        ("It asks “why?”", True),
+        ('Masks improve "Is it all?" by 3%.', False),
+        ("Masks improve.", False),
+    ],
+)
+def test_a_statement_that_asks(text: str, question: bool) -> None:
+    assert asks(text) is question
