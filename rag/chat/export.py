@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rag import markup
@@ -28,25 +29,39 @@ def markdown(name: str, exchanges: Sequence[Exchange]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def save(path: Path, text: str) -> None:
+def save(path: Path, text: str, command: str) -> None:
     """Write an export, whole or not at all; over another file only if that is an export too.
+
+    `command` is how to do it again, for what is said where it fails.
 
     Raises:
         RagError: the file is something else, or cannot be written.
     """
-    path = path.expanduser()
-    beside = path.with_name(f".{path.name[:200]}.{os.getpid()}.unfinished")
+    beside: Path | None = None
     try:
+        path = path.expanduser()
         if path.exists() and not _is_export(path):
-            raise RagError(f"{path} is another file. Choose a new name: /save FILE")
-        beside.write_text(text, encoding="utf-8")
+            raise RagError(f"{path} is another file. Choose a new name: {command}")
+        beside = path.with_name(f".citewise-{os.getpid()}.unfinished")
+        # Half surrogate pairs can be typed.
+        beside.write_bytes(text.encode("utf-8", "replace"))
         beside.replace(path)
-    except (OSError, ValueError) as error:
-        beside.unlink(missing_ok=True) if "\0" not in str(beside) else None
-        raise RagError(f"{path} cannot be written: {error}. Choose another: /save FILE") from error
+    except (OSError, ValueError, RuntimeError) as error:  # ~nobody: RuntimeError
+        if beside is not None:
+            with suppress(OSError):
+                beside.unlink()
+        reason = str((error.strerror if isinstance(error, OSError) else None) or error).rstrip(".")
+        raise RagError(f"{path} cannot be written: {reason}. Choose another: {command}") from error
 
 
 def _is_export(path: Path) -> bool:
+    """Whether it is a file of ours; a pipe or a device is not even opened.
+
+    Raises:
+        OSError: it is a directory, or cannot be read.
+    """
+    if not (path.is_file() or path.is_dir()):
+        return False
     with path.open(encoding="utf-8", errors="replace") as file:
         return file.readline(200).rstrip("\n") == _MARK
 
@@ -62,6 +77,8 @@ def _exchange(number: int, exchange: Exchange) -> list[str]:
         parts.append(f"*No answer: {escaped(exchange.error)}*")
     elif answer is not None:
         parts += _answer(answer, stopped=exchange.stopped)
+    if exchange.unfinished.strip():
+        parts.append(f"{escaped(exchange.unfinished.strip())} … *(not finished, not checked)*")
     if exchange.stopped:
         parts.append("*Stopped before the end.*")
     return parts

@@ -4,7 +4,7 @@ The first line says what the file is. A process that is killed leaves at most it
 that line is dropped when the session is opened again.
 
     {"type": "session", "version": 1, "name", "store", "at"}
-    {"type": "question", "question", "filter", "retry": bool, "at"}
+    {"type": "question", "question", "filter", "at"}
     {"type": "answer", ...}       see `rag.chat.exchanges`
     {"type": "filter", "filter", "at"}    {"type": "clear", "at"}
 """
@@ -77,10 +77,9 @@ class Session:
             return
         try:
             if self._file is None:
-                new = not self.path.exists()
                 self._file = open_to_append(self.path)
-                if new:
-                    self._write(self._header())
+            if not os.fstat(self._file).st_size:  # new, or there was no room for it before
+                self._write(self._header())
             self._write({**record, "at": record.get("at") or now()})
         except OSError as error:
             raise SessionError(
@@ -94,9 +93,11 @@ class Session:
             os.close(self._file)
             self._file = None
         if self._lock is not None:
-            self._lock.release()
+            # Before the release: after it, the file may be another's lock already. Who waits with
+            # this one open sees in filelock that it has gone. Windows removes it on release.
             with suppress(OSError):
                 Path(self._lock.lock_file).unlink()
+            self._lock.release()
             self._lock = None
 
     def __enter__(self) -> Self:
@@ -141,7 +142,7 @@ def open_session(store: Path, name: str | None = None, *, latest: bool = False) 
         if not found:
             raise UsageError("There is no conversation to continue yet. Begin one: rag chat")
         name = found[0].name
-    path = _path(name) if name else _new_path()
+    path = _new_path() if name is None else _path(name)
     session = Session(path.stem, path, str(store.absolute()))
     session._lock = _locked(path)
     try:
