@@ -166,9 +166,6 @@ class Answerer:
         base = self._messages(evidence, asked, told)
         with trace.timed("generate"):
             likely = self._answerable(base, trace)
-            if told and likely < ANSWERABLE:  # it may need what is told to be understood
-                whole = self._messages(evidence, question)
-                likely = max(likely, self._answerable(whole, trace))
         if likely >= ANSWERABLE:
             self._write(base, evidence, trace, told)
         return likely

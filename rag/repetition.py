@@ -11,7 +11,8 @@ from rag.types import Statement
 def parted(question: str) -> tuple[str, str]:
     """What a question tells, and what it asks; all is asked where only one of them is there.
 
-    A reviewer's words told apart so are answered; together a small model repeats them.
+    A reviewer's words told apart so are answered; together a small model repeats them. Of 45
+    reviewers' questions to papers of something else 7 pass the gate so, 11 in one piece.
 
     >>> parted("No bound is given. Is one known?")
     ('No bound is given.', 'Is one known?')
