@@ -15,6 +15,7 @@ from rag.batch.engine import now
 from rag.batch.failures import explained, stops_all
 from rag.batch.identity import identity, made_with
 from rag.batch.metered import Metered, Tally
+from rag.batch.questions import fingerprint
 from rag.chat_model import ChatModel
 from rag.config import Settings
 from rag.errors import ModelError, RagError, StoreError
@@ -65,8 +66,8 @@ class Answering:
         """The result of one question, as `eval.items` documents it, and what it "spent" in tokens.
 
         Only papers `among` these IDs are found, where they are given. An error that only this
-        question meets becomes the line's "error". "spent" counts failed attempts too, and estimates
-        where the endpoint does not count.
+        question meets becomes the line's "error". "spent" counts what failed too, and estimates
+        where the endpoint does not count. "asked" stands for the question after its history.
 
         Raises:
             StoreError, ConfigError, EndpointDownError: further questions would fail alike.
@@ -83,6 +84,7 @@ class Answering:
         return {
             "id": item_id,
             "question": question,
+            "asked": fingerprint(question, history),
             "attempt": attempt,
             "seed": self._seed,
             "made_with": self.made_with,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from rag import markup
 from rag.errors import BatchError
+from rag.files import replace_text
 from rag.markup import escaped, marker
 from rag.render import NOT_ANSWERED
 from rag.text import visible
@@ -112,21 +112,13 @@ def _section(line: Line) -> Iterator[str]:
 
 
 def write_whole(path: Path, parts: Iterable[str], kept: str) -> None:
-    """Write beside, then put in place: nobody ever sees half a file.
+    """Write a file; nobody ever sees half of it.
 
     Raises:
         BatchError: it cannot be written; `kept` tells there where the content is still to be had.
     """
-    beside = path.with_name(f".{path.name}.new")
     try:
-        try:
-            with beside.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                file.writelines(parts)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_text(path, parts)
     except OSError as error:
         raise BatchError(f"{path} cannot be written: {error.strerror or error}. {kept}") from error
 
