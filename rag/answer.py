@@ -168,6 +168,8 @@ class Answerer:
             likely = self._answerable(base, trace)
         if likely >= ANSWERABLE:
             self._write(base, evidence, trace, told)
+            if told and not trace.statements:  # all it wrote were the reader's words
+                self._write(self._messages(evidence, asked), evidence, trace)
         return likely
 
     def _messages(self, evidence: EvidenceSet, question: str, told: str = "") -> list[Message]:
@@ -188,7 +190,7 @@ class Answerer:
         return probability
 
     def _write(
-        self, base: Sequence[Message], evidence: EvidenceSet, trace: _Trace, told: str
+        self, base: Sequence[Message], evidence: EvidenceSet, trace: _Trace, told: str = ""
     ) -> None:
         numbers = [sentence.number for sentence in evidence.sentences]
         stream = StatementStream(numbers)
