@@ -13,17 +13,20 @@ from rag.types import Paper, Source
 
 # What Markdown and HTML would read as markup, wherever it stands, and at the beginning of a line.
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&$!^]")
+# What some readers of Markdown make a link of.
+_ADDRESS = re.compile(r"\b(https?|ftp|www)(://|\.)", re.IGNORECASE)
 _BEGINNING = re.compile(r"\A(\d{0,9})([-+=:.)])")
 
 
-def inline(text: str) -> str:
-    r"""Text within a line: `*a* <b>` -> `\*a\* \<b\>`."""
-    return _SPECIAL.sub(r"\\\g<0>", visible(text))
+def inline(text: str, *, links: bool = False) -> str:
+    r"""Text within a line: `*a* <b>` -> `\*a\* \<b\>`; addresses become no links unless wanted."""
+    shown = _SPECIAL.sub(r"\\\g<0>", visible(text))
+    return shown if links else _ADDRESS.sub(r"\1\\\2", shown)
 
 
-def escaped(text: str) -> str:
+def escaped(text: str, *, links: bool = False) -> str:
     r"""Text that begins a line, of whatever white space one space: `1. a` -> `1\. a`."""
-    return _BEGINNING.sub(r"\1\\\2", inline(" ".join(text.split())))
+    return _BEGINNING.sub(r"\1\\\2", inline(" ".join(text.split()), links=links))
 
 
 def marker(paper_id: str) -> str:
@@ -39,9 +42,11 @@ def statement(text: str, cited: Iterable[str], *, supported: bool) -> str:
 
 
 def quoted(quote: str, statements: Sequence[str]) -> str:
-    """The quote, the words that support the statements in bold."""
+    """The quote, the words that support the statements in bold; none where all of it does."""
     text, done = "", 0
     shown = visible(quote)
+    if quote in statements:
+        return f"“{inline(shown)}”"
     for span in supporting(shown, statements):
         text += inline(shown[done : span.start]) + f"**{inline(shown[span.start : span.end])}**"
         done = span.end
@@ -54,7 +59,7 @@ def bibliography(papers: Iterable[Paper]) -> list[str]:
     if not distinct:
         return []
     lines = [
-        f"- {marker(paper.id)} {escaped(reference(paper))} "
+        f"- {marker(paper.id)} {escaped(reference(paper), links=True)} "
         f"({escaped(', '.join(_place(source) for source in paper.sources))})"
         for paper in distinct.values()
     ]

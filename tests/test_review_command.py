@@ -14,12 +14,14 @@ from doubles.service import Service
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag.response import closest as near
 from rag.response.answering import as_question
 from rag.response.closest import closest
 from rag.response.document import MARK
 from rag.response.table import COLUMNS
 from rag.retrieve import MAX_QUESTION, RatedSentence, Retrieval
 from rag.state import state_directory
+from rag.tokens import count
 from rag.types import Evidence, Hit, Paper
 
 RELATED = "How does AlphaNet compare to prior work on graph noise by 12.5%?"
@@ -97,13 +99,14 @@ def test_the_document_keeps_the_order_of_the_review(filled: Rag, service: Servic
     headings = [line for line in ran.out.splitlines() if line.startswith("#")]
     assert headings == [
         "# Response to review.md",
-        "## 1\\. Weaknesses, 1",
-        "## 2\\. Questions, 2",
+        "### 1\\. Weaknesses, 1",
+        "### 2\\. Questions, 2",
         "## Bibliography",
+        "## Closest papers, not cited",
     ]
     assert f"> {OWN}\n" in ran.out
     assert f"{FACT} \\[alpha\\]\n" in ran.out
-    assert "**Answered from the papers**, confidence 0.90." in ran.out
+    assert "**Answered in the papers' own words**, confidence 0.90." in ran.out
     assert "**For the authors.** Only the authors can answer it: " in ran.out
     assert "- \\[alpha\\] AlphaNet. 2026. (papers.jsonl, record 1)" in ran.out
 
@@ -356,18 +359,141 @@ def test_a_dead_endpoint_stops_the_run_and_is_named_once(
     assert told(ran.err) == "2 items: 2 not worked on"
 
 
-@given(st.text(max_size=300), st.integers(0, 40))
-def test_a_concern_is_asked_on_one_line_within_bounds(text: str, times: int) -> None:
-    question = as_question((text + " It is so. ") * (times * times))
+@given(st.text(max_size=300), st.integers(0, 40), st.integers(1, 3000))
+def test_a_concern_is_asked_on_one_line_within_bounds(text: str, times: int, most: int) -> None:
+    concern = (text + " It is so. ") * (times * times)
+    question, whole = as_question(concern, most)
     assert len(question) <= MAX_QUESTION
-    assert question == " ".join(question.split())
+    assert whole is (question == " ".join(concern.split()))
+    assert " ".join(concern.split()).startswith(question)
 
 
-def test_nothing_is_close_in_a_corpus_of_something_else(filled: Rag) -> None:
-    class Far:
+def test_a_long_concern_is_cut_behind_a_sentence() -> None:
+    question, whole = as_question("It is so. Is it known? " * 2000, 100)
+    assert not whole
+    assert question.endswith(("so.", "known?"))
+    assert 80 < count(question) <= 100
+    assert as_question("我" * 9000, 500) == ("我" * 500, False)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cosine", "why"),
+    [
+        ("Deep nets fold proteins.", 0.7, 'It speaks of "fold", "proteins": “Deep nets fold proteins.”'),
+        ("Deep nets fold proteins.", near.RELATED - 0.001, None),
+        ("It is a new method.", 0.7, None),
+        ("It is a new method.", near.AKIN, "It is close in meaning: “It is a new method.”"),
+        ("Bounds of degree-p and 12.", 0.7, None),
+    ],
+)
+def test_a_paper_is_named_only_if_its_sentence_is_near(
+    sentence: str, cosine: float, why: str | None
+) -> None:
+    class Found:
         def retrieve(self, query: str, papers: int) -> Any:
-            paper = Paper("a", "A", "Far off.", "", ())
-            row = RatedSentence(Evidence("a", "Far off.", 0, 8), 1.0, 0.3)
+            paper = Paper("a", "A", sentence, "", ())
+            row = RatedSentence(Evidence("a", sentence, 0, len(sentence)), 1.0, cosine)
             return Retrieval(query, (Hit(paper, 1.0, 1, None),), (row,))
 
-    assert closest(Far(), "What of it?") == ()  # type: ignore[arg-type]
+    found = closest(Found(), "Which method folds proteins with p = 12?")  # type: ignore[arg-type]
+    assert [close.why for close in found] == ([why] if why else [])
+
+
+def test_two_files_are_answered_under_their_names(filled: Rag, service: Service) -> None:
+    service.replies.append(GOOD)
+    second = given_review(f"QUESTIONS:\n1. {OWN}\n", "b.md")
+    ran = filled("review", given_review(), second, "--json")
+    assert [(x["review"], x["item"]) for x in ran.json] == [
+        ("review.md", 1),
+        ("review.md", 2),
+        ("b.md", 1),
+    ]
+    assert told(ran.err) == "3 items: 1 answered, 2 for the authors"
+
+
+def test_what_stops_a_run_leaves_the_rest_open(
+    filled: Rag, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = given_review(f"QUESTIONS:\n1. {OWN}\n", "b.md")
+    monkeypatch.setenv("RAG_LLM_BASE_URL", "http://127.0.0.1:9/v1")
+    ran = filled("review", given_review(), second)
+    assert ran.code == 1
+    assert told(ran.err) == "3 items: 1 for the authors, 2 not worked on"
+    assert ran.out.count("*Not worked on yet: ") == 2
+
+
+def test_a_paper_that_cannot_be_sought_fails_its_item_alone(filled: Rag, service: Service) -> None:
+    usual = service.default
+    assert callable(usual)
+
+    def respond(request: Request) -> Response:
+        if request.path.endswith("/embeddings") and "ablation" in json.dumps(request.body):
+            return error(400, "too long")
+        return usual(request)
+
+    service.default = respond
+    service.replies.append(GOOD)
+    ran = filled("review", given_review(), "--json")
+    assert ran.code == 1
+    own, related = ran.json
+    assert (own["answer"], own["closest"]) == (None, [])
+    assert "too long" in own["error"]
+    assert related["answer"]["answered"]
+
+
+def test_a_statement_of_another_paper_names_it(filled: Rag, service: Service) -> None:
+    service.yes = 0.9
+    service.replies.append(GOOD)
+    shown = filled("review", given_review()).out
+    assert f"\n*AlphaNet*: {FACT} \\[alpha\\]\n" in shown
+    service.replies.append(GOOD)
+    shown = filled("review", given_review(), "--about", "alpha").out
+    assert "Paper under review: AlphaNet \\[alpha\\]\n" in shown
+    assert f"\n{FACT} \\[alpha\\]\n" in shown
+
+
+def test_papers_that_are_only_close_stand_apart(filled: Rag, service: Service) -> None:
+    service.replies.append(GOOD)
+    shown = filled("review", given_review()).out
+    cited, close = shown.split("## Bibliography")[1].split("## Closest papers, not cited")
+    assert "\\[alpha\\]" in cited
+    assert "\\[gamma\\]" in close
+    assert "\\[alpha\\]" not in close
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.md", "\n" * 40 + "mine"),
+        ("a.md", " " * 40 + MARK),
+        ("a.json", '[\n  {\n    "review": 1}\n]'),
+        ("a.json", "[] mine"),
+        ("a.csv", "review,item\n"),
+    ],
+)
+def test_another_file_is_never_written_over(filled: Rag, name: str, content: str) -> None:
+    Path(name).write_text(content)
+    ran = filled("review", given_review(), "--out", name)
+    failed(ran, 2, f"--out {name} is another file, not a response. Choose another name.")
+    assert Path(name).read_text() == content
+
+
+def test_a_link_is_written_through(filled: Rag, service: Service) -> None:
+    Path("real.md").write_text("")
+    Path("link.md").symlink_to("real.md")
+    service.replies.append(GOOD)
+    assert filled("review", given_review(), "--out", "link.md").code == 0
+    assert Path("link.md").is_symlink()
+    assert Path("real.md").read_text().startswith(MARK)
+
+
+def test_reviews_of_one_file_are_told_apart(filled: Rag, service: Service) -> None:
+    notes = [{"id": f"r{n}", "content": {"weaknesses": OWN}} for n in (1, 2)]
+    Path("r.json").write_text(json.dumps(notes))
+    ran = filled("review", "r.json", "--json")
+    assert [x["review"] for x in ran.json] == ["r.json#r1", "r.json#r2"]
+    shown = filled("review", "r.json").out
+    assert [line for line in shown.splitlines() if line.startswith("## Rev")] == [
+        "## Review 1 (r1)",
+        "## Review 2 (r2)",
+    ]

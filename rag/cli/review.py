@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +20,6 @@ from rag.cli.options import (
 from rag.errors import UsageError
 
 if TYPE_CHECKING:
-    from rag.response.outcome import Status
     from rag.response.run import Summary
 
 _ENDINGS = {".md": "Markdown", ".json": "JSON", ".csv": "CSV"}
@@ -104,22 +104,33 @@ def _numbers(only: str) -> frozenset[int]:
 
 def _require_free(out: Path) -> None:
     """Refuse to write over anything but an earlier response."""
-    from rag.response.document import MARK
-    from rag.response.table import COLUMNS
-
-    beginnings = {".md": MARK, ".json": '[\n  {\n    "review": ', ".csv": ",".join(COLUMNS)}
     if not out.parent.is_dir():
         raise UsageError(f"--out {out}: there is no directory {out.parent}. Make it.")
     if not out.exists():
         return
-    begins = beginnings[out.suffix.lower()]
     try:
-        with out.open(encoding="utf-8", errors="replace") as file:
-            found = file.read(len(begins))
-    except OSError as error:
-        raise UsageError(f"--out {out} cannot be read: {error.strerror}.") from error
-    if found != begins and found.strip() not in ("", "[]"):
+        ours = out.is_file() and _is_response(out)
+    except (OSError, ValueError, RecursionError):
+        ours = False
+    if not ours:
         raise UsageError(f"--out {out} is another file, not a response. Choose another name.")
+
+
+def _is_response(path: Path) -> bool:
+    from rag.response.document import MARK
+    from rag.response.outcome import KEYS
+    from rag.response.table import COLUMNS
+
+    if path.stat().st_size == 0:
+        return True
+    ending = path.suffix.lower()
+    with path.open(encoding="utf-8") as file:
+        if ending == ".json":
+            items = json_module.load(file)
+            return isinstance(items, list) and all(
+                isinstance(item, dict) and tuple(item) == KEYS for item in items
+            )
+        return file.readline().rstrip("\n") == (MARK if ending == ".md" else ",".join(COLUMNS))
 
 
 def _write(summary: Summary, form: str, out: Path | None) -> None:
@@ -135,15 +146,16 @@ def _write(summary: Summary, form: str, out: Path | None) -> None:
     elif form == ".csv":
         text = "".join(table.rows(summary.files))
     else:
-        text = document.markdown(summary.files, summary.papers)
+        text = document.markdown(summary.files, summary.papers, summary.about)
     if out is None:
         typer.echo(text, nl=False)
     else:
-        write_whole(out, [text], "What is done is kept: run the same command again.")
+        write_whole(out.resolve(), [text], "What is done is kept: run the same command again.")
 
 
 def _report(summary: Summary) -> None:
     from rag.render import Screen
+    from rag.response.document import counted
     from rag.response.outcome import Status
 
     messages = Screen(stderr=True)
@@ -160,14 +172,8 @@ def _report(summary: Summary) -> None:
                 messages.line(f"Failed {place}: {response.line['error']}", "yellow")
     if summary.stopped is not None:
         messages.line(f"Stopped: {summary.stopped}", "red")
-    counts = ", ".join(f"{n} {status.value}" for status, n in _told(summary))
-    messages.line(f"{summary.counts.total()} items: {counts or 'none'}; {summary.seconds:.1f} s")
-
-
-def _told(summary: Summary) -> list[tuple[Status, int]]:
-    from rag.response.outcome import Status
-
-    return [(status, summary.counts[status]) for status in Status if summary.counts[status]]
+    responses = [response for file in summary.files for response in file.responses]
+    messages.line(f"{counted(responses)}; {summary.seconds:.1f} s")
 
 
 def _exit(summary: Summary) -> None:

@@ -19,11 +19,14 @@ STANDARD_INPUT = "-"
 class Concern:
     """One item of a review: `text` stands at `[start, end)` of the review's text.
 
-    `item` counts the items of the file from 1; `number` is the reviewer's own, None where there is
-    none. Of a file with one text the offsets are those of the file as decoded.
+    `item` counts the items of the file from 1, `reviewer` its reviews; `number` is the reviewer's
+    own, None where there is none. `review` is the file's name, and where it holds several reviews
+    "#" and the review's ID or number. Of a file with one text the offsets are those of the file as
+    decoded.
     """
 
     review: str
+    reviewer: int
     item: int
     number: str | None
     section: str
@@ -68,7 +71,8 @@ def _concerns(reviews: Sequence[Review]) -> tuple[Concern, ...]:
     number = count(1)
     return tuple(
         Concern(
-            review.file,
+            review.file if len(reviews) == 1 else f"{review.file}#{review.id or review.number}",
+            review.number,
             next(number),
             item.number,
             item.section,

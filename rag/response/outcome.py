@@ -11,6 +11,11 @@ from rag.response.concerns import Concern, ReviewFile
 
 Line = Mapping[str, Any]
 
+# Of an item in JSON, in this order.
+KEYS = (
+    "review", "item", "section", "text", "start", "end", "kind", "answer", "closest", "error",
+)  # fmt: skip
+
 
 class Status(Enum):
     """What became of one concern; the value is its name in a spreadsheet."""
@@ -40,12 +45,15 @@ class Response:
             return Status.AUTHORS
         return Status.ANSWERED if self.line["answer"]["answered"] else Status.NOT_ANSWERED
 
-    def paper_ids(self) -> Iterator[str]:
-        """The papers that it cites or names, in that order, some perhaps twice."""
-        line = self.line or {}
-        for statement in (line.get("answer") or {}).get("statements", ()):
+    def cited_ids(self) -> Iterator[str]:
+        """The papers that it cites, in that order, some perhaps twice."""
+        answer = (self.line or {}).get("answer") or {}
+        for statement in answer.get("statements", ()):
             yield from (citation["paper_id"] for citation in statement["citations"])
-        yield from (close["paper_id"] for close in line.get("closest", ()))
+
+    def close_ids(self) -> Iterator[str]:
+        """The papers that it names as close, best first."""
+        return (close["paper_id"] for close in (self.line or {}).get("closest", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +66,21 @@ class FileResponse:
 
 def to_json(files: Sequence[FileResponse]) -> list[dict[str, Any]]:
     """The contract of `rag review --json`; concerns not worked on are left out."""
-    return [
-        {
-            "review": response.concern.review,
-            "item": response.concern.item,
-            "section": response.concern.section,
-            "text": response.concern.text,
-            "start": response.concern.start,
-            "end": response.concern.end,
-            "kind": response.concern.kind.kind,
-            "answer": response.line["answer"],
-            "closest": response.line["closest"],
-            "error": response.line["error"],
-        }
-        for file in files
-        for response in file.responses
-        if response.line is not None
-    ]
+    responses = (response for file in files for response in file.responses)
+    return [_item(response.concern, response.line) for response in responses if response.line]
+
+
+def _item(concern: Concern, line: Line) -> dict[str, Any]:
+    values = (
+        concern.review,
+        concern.item,
+        concern.section,
+        concern.text,
+        concern.start,
+        concern.end,
+        concern.kind.kind,
+        line["answer"],
+        line.get("closest", []),
+        line["error"],
+    )
+    return dict(zip(KEYS, values, strict=True))

@@ -7,12 +7,12 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag.batch.answering import Answering
-from rag.batch.cache import AnswerCache, cache_file
+from rag.batch.cache import open_cache
 from rag.batch.engine import Progress, run_all
 from rag.batch.journal import Journal
 from rag.batch.setup import patient, usual_jobs
@@ -21,10 +21,13 @@ from rag.errors import BatchError, ReadError, UsageError
 from rag.llm import open_chat
 from rag.response.answering import Responder
 from rag.response.concerns import Concern, ReviewFile, read_file
-from rag.response.outcome import FileResponse, Response, Status
+from rag.response.outcome import FileResponse, Line, Response, Status
 from rag.session import FileProgress, Search, open_search
 from rag.state import PRIVATE_DIRECTORY, state_directory
 from rag.types import Paper
+
+# Journals of reviews that are kept; a review of some items takes 50 KB.
+MOST_KEPT = 200
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -40,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The responses, the papers that they name, by ID, and what went wrong.
+    """The responses, the papers that they name, by ID, the one under review, and what went wrong.
 
     `unread` says of each file that could not be read why; `stopped` why the run ended before its
     last item, if it did.
@@ -48,6 +51,7 @@ class Summary:
 
     files: tuple[FileResponse, ...]
     papers: Mapping[str, Paper]
+    about: Paper | None
     unread: tuple[str, ...]
     notes: tuple[str, ...]
     stopped: str | None
@@ -78,9 +82,11 @@ def run_review(
     run = _Run(request, patient(settings), on_progress)
     if any(file.concerns for file in files) or request.about is not None:
         run.work(files, file_progress)
+    run.done += [_open(file) for file in files[len(run.done) :]]
     return Summary(
-        tuple(run.done.get(f.name) or FileResponse(f, ()) for f in files),
+        tuple(run.done),
         run.papers,
+        run.about,
         unread,
         tuple(dict.fromkeys(run.notes)),
         run.stopped,
@@ -97,7 +103,8 @@ class _Run:
         self._request = request
         self._settings = settings
         self._on_progress = on_progress
-        self.done: dict[str, FileResponse] = {}
+        self.done: list[FileResponse] = []
+        self.about: Paper | None = None
         self.papers: dict[str, Paper] = {}
         self.notes: list[str] = []
         self.stopped: str | None = None
@@ -105,40 +112,52 @@ class _Run:
     def work(self, files: Sequence[ReviewFile], file_progress: FileProgress | None) -> None:
         """Respond to all of them, or until what would stop every further item."""
         settings, request = self._settings, self._request
-        with open_search(settings) as search, _cache(request, settings) as cache:
-            about = search.store.paper(request.about) if request.about is not None else None
+        fresh = not request.only  # items that are to be done again are asked again
+        with open_search(settings) as search, open_cache(settings, wanted=fresh) as cache:
+            if request.about is not None:
+                self.about = search.store.paper(request.about)
             if not any(file.concerns for file in files):
                 return
             with open_chat(settings, file_progress, usual_jobs(settings)) as model:
                 answering = Answering(search, model, settings, cache)
-                responder = Responder(answering, search.retriever, about)
+                responder = Responder(answering, search.retriever, self.about, settings)
                 progress = _Overall(self._on_progress, sum(len(self._wanted(f)) for f in files))
                 for file in files:
-                    with Journal.open(_journal(file, about, answering.made_with)) as journal:
-                        self._respond(file, journal, responder, progress)
-                    self._look_up(search, file)
+                    path = _journal(file, self.about, answering.made_with)
+                    self._respond(file, path, responder, progress)
+                    self._look_up(search, self.done[-1])
                 self.notes += [*model.degraded, *([cache.note] if cache and cache.note else [])]
 
     def _respond(
-        self, file: ReviewFile, journal: Journal, responder: Responder, progress: _Overall
+        self, file: ReviewFile, path: Path, responder: Responder, progress: _Overall
     ) -> None:
-        wanted = self._wanted(file)
-        if self.stopped is None:
-            outcome = run_all(
-                list(wanted.items()),
-                responder.line,
-                journal,
-                jobs=usual_jobs(self._settings),
-                retry_failed=True,
-                redo=wanted if self._request.only else (),
-                on_progress=progress,
-            )
-            progress.next_file()
-            self.stopped = outcome.stopped
-        lines = {line["id"]: line for line in journal.lines()}
-        self.notes += [journal.repaired] if journal.repaired else []
+        lines: dict[str, Line] = {}
+        try:
+            with Journal.open(path) as journal:
+                if self.stopped is None:
+                    self.stopped = self._run(file, journal, responder, progress)
+                lines = {line["id"]: line for line in journal.lines()}
+                self.notes += [journal.repaired] if journal.repaired else []
+        except BatchError as error:  # of what is done before, nothing is lost
+            self.stopped = str(error)
         responses = (Response(concern, lines.get(concern.key)) for concern in file.concerns)
-        self.done[file.name] = FileResponse(file, tuple(responses))
+        self.done.append(FileResponse(file, tuple(responses)))
+
+    def _run(
+        self, file: ReviewFile, journal: Journal, responder: Responder, progress: _Overall
+    ) -> str | None:
+        wanted = self._wanted(file)
+        outcome = run_all(
+            list(wanted.items()),
+            responder.line,
+            journal,
+            jobs=usual_jobs(self._settings),
+            retry_failed=True,
+            redo=wanted if self._request.only else (),
+            on_progress=progress,
+        )
+        progress.next_file()
+        return outcome.stopped
 
     def _wanted(self, file: ReviewFile) -> dict[str, Concern]:
         """By key: what is said twice is answered once."""
@@ -146,13 +165,14 @@ class _Run:
         chosen = (c for c in file.concerns if not only or c.item in only)
         return {concern.key: concern for concern in chosen}
 
-    def _look_up(self, search: Search, file: ReviewFile) -> None:
-        for response in self.done[file.name].responses:
-            for paper_id in response.paper_ids():
+    def _look_up(self, search: Search, file: FileResponse) -> None:
+        for response in file.responses:
+            for paper_id in (*response.cited_ids(), *response.close_ids()):
                 if paper_id not in self.papers:
                     self.papers[paper_id] = search.store.paper(paper_id)
-            for note in (response.line or {}).get("notes", ()):
-                self.notes.append(f"Item {response.concern.item}: {note}")
+            place = f"{response.concern.review}, item {response.concern.item}"
+            notes = (response.line or {}).get("notes", ())
+            self.notes += [f"{place}: {note}" for note in notes]
 
 
 class _Overall:
@@ -201,9 +221,8 @@ def _check_only(request: Request, files: Sequence[ReviewFile]) -> None:
             raise UsageError(f"{file.name} has no item {missing[0]}: {has}. Mend --only.")
 
 
-def _cache(request: Request, settings: Settings) -> AbstractContextManager[AnswerCache | None]:
-    """Items that are to be done again are asked again."""
-    return nullcontext() if request.only else AnswerCache(cache_file(settings))
+def _open(file: ReviewFile) -> FileResponse:
+    return FileResponse(file, tuple(Response(concern, None) for concern in file.concerns))
 
 
 def _journal(file: ReviewFile, about: Paper | None, made_with: str) -> Path:
@@ -224,4 +243,19 @@ def _journal(file: ReviewFile, about: Paper | None, made_with: str) -> Path:
             f"{directory}, where responses are kept as they are made, cannot be made: "
             f"{error.strerror}. Check its permissions, or set XDG_STATE_HOME to another directory."
         ) from error
+    _prune(directory)
     return directory / f"{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:32]}.jsonl"
+
+
+def _prune(directory: Path) -> None:
+    """Forget the journals of reviews that were not looked at for longest."""
+    kept = sorted(directory.glob("*.jsonl"), key=_used, reverse=True)
+    for old in kept[MOST_KEPT:]:
+        with suppress(OSError):
+            old.unlink()
+
+
+def _used(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
