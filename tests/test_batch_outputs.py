@@ -139,7 +139,7 @@ def test_markdown_shows_questions_statements_quotes_and_what_is_closest() -> Non
         ("- item", "\\- item"),
         ("12) x", "12\\) x"),
         ("<script>alert(1)</script>", "\\<script\\>alert(1)\\</script\\>"),
-        ("[a](http://x)", "\\[a\\](http://x)"),
+        ("[a](http://x)", "\\[a\\](http\\://x)"),
         ("a\n\n# b", "a \\# b"),
         ("&lt;", "\\&lt;"),
         ("---", "\\---"),
