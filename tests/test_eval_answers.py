@@ -399,3 +399,15 @@ def test_the_papers_need_not_be_there_to_be_told(rag: Rag) -> None:
     ran = answers(rag)
     assert ran.code == 1
     assert ran.err.startswith("There is no store at vectorstore yet.")
+
+
+def test_a_run_that_stops_at_its_first_item_says_why(
+    asked: Rag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_LLM_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("RAG_LLM_MAX_RETRIES", "0")
+    ran = answers(asked)
+    assert ran.code == 1
+    assert ran.err.startswith("Stopped: ")
+    assert "127.0.0.1:9" in ran.err
+    assert (results(), len(read_run(OUT).items)) == ([], 3)

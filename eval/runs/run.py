@@ -129,7 +129,10 @@ def run_answers(
                 on_progress=watch.progress,
             )
             notes = (journal.repaired, cache.note if cache else None, *model.degraded)
-        return session.end(outcome, budget, tuple(filter(None, notes)))
+        made_run = session.end(outcome, budget, tuple(filter(None, notes)))
+    # A journal leaves no empty file; a run that stopped at its first item is one all the same.
+    (directory / RESULTS).touch()
+    return made_run
 
 
 @dataclass(frozen=True, slots=True)
