@@ -23,18 +23,20 @@ class Item:
     does not hold it, and then counts as never cited. `result` is None where the item was not
     reached (skipped); else
 
-        {"id", "kind", "question", "attempt": n from 1, "seed", "made_with", "prompt_hash",
-         "at": ISO 8601, "cached": bool,
+        {"id", "kind", "question", "asked", "attempt": n from 1, "seed", "made_with",
+         "prompt_hash", "at": ISO 8601, "cached": bool,
          "answer": <as in `rag ask --json`> | null, "notes": [str],
          "retrieved": [{"rank", "paper_id", "title", "score", "dense_rank", "lexical_rank"}],
          "entailment": [{"all": bool, "each": [bool], "without": [bool]}],
          "unknown_ids": [str], "error": str | null,
-         "spent": {"prompt_tokens", "completion_tokens"}}
+         "spent": {"prompt_tokens", "completion_tokens"},
+         "spent_before": as "spent", where there were earlier attempts}
 
     with an entailment entry for each statement of the answer, as `rag.verify` judges it: whether
     all its citations together support it, each one alone, and all without that one (of one
-    citation: False). `unknown_ids` are cited IDs that were not retrieved. `spent` counts failed
-    attempts too, and nothing of what is cached. `answer` is null exactly
+    citation: False). `unknown_ids` are cited IDs that were not retrieved. `asked` is a digest of
+    the question and its history. `spent` is what this attempt cost, if it failed too, and nothing
+    where it is cached; `spent_before` what all attempts before it did. `answer` is null exactly
     where `error` is not: a failed item.
     """
 

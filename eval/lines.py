@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rag.errors import RagError, ReadError
-from rag.readers.encoding import decode
+from rag.files import numbered_lines, read_text
 
 T = TypeVar("T")
 
@@ -21,17 +21,7 @@ def read_lines(path: Path) -> list[tuple[int, str]]:
     Raises:
         ReadError: the file cannot be read, or is no text.
     """
-    try:
-        text = decode(path.read_bytes())
-    except OSError as error:
-        raise ReadError(
-            f"{path} cannot be read: {error.strerror or error}. Check the path."
-        ) from error
-    except ReadError as error:
-        raise ReadError(f"{path} cannot be read. {error}") from error
-    # Not splitlines: JSON may hold U+2028 and its like inside a string.
-    lines = enumerate(text.split("\n"), start=1)
-    return [(number, line.rstrip("\r")) for number, line in lines if line.strip()]
+    return list(numbered_lines(read_text(str(path), path.read_bytes)))
 
 
 def parse_lines(

@@ -16,9 +16,8 @@ from rag.config import Settings
 from rag.errors import EndpointError
 from rag.evidence import EvidenceSet, select
 from rag.followup import Turn
-from rag.lexical import tokens
 from rag.listing import CANDIDATES, asks_for_list, candidates
-from rag.polarity import negated
+from rag.repetition import parted, repeats
 from rag.retrieve import Retrieval, Retriever, checked
 from rag.statements import StatementStream, schema
 from rag.types import Answer, Statement, Usage
@@ -46,6 +45,7 @@ class _Trace:
     on_statement: StatementCallback | None = None
     on_writing: TextCallback | None = None
     language: str | None = None
+    question: str = ""
     statements: list[Statement] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class _Trace:
 
         What is not supported is passed on at the end, and only beside something that is.
         """
-        if any(_repeats(statement, known) for known in self.statements):
+        if any(repeats(statement, known) for known in self.statements):
             return
         self.statements.append(statement)
         if statement.supported and self.on_statement and self.language is None:
@@ -118,7 +118,7 @@ class Answerer:
         with trace.timed("generate"):
             asked = self._interpreter.read(question, history)
         trace.usage += asked.usage
-        trace.language = asked.language
+        trace.language, trace.question = asked.language, asked.text
         understood = asked.shown if asked.shown != question else ""
         if understood and on_question:
             on_question(understood)
@@ -162,16 +162,20 @@ class Answerer:
         evidence = select(retrieval, self._settings.answer)
         if not evidence.sentences:
             return 0.0
-        base = self._messages(evidence, question)
+        told, asked = parted(question)
+        base = self._messages(evidence, asked, told)
         with trace.timed("generate"):
             likely = self._answerable(base, trace)
         if likely >= ANSWERABLE:
-            self._write(base, evidence, trace)
+            self._write(base, evidence, trace, told)
+            if told and not trace.statements:  # all it wrote were the reader's words
+                self._write(self._messages(evidence, asked), evidence, trace)
         return likely
 
-    def _messages(self, evidence: EvidenceSet, question: str) -> list[Message]:
+    def _messages(self, evidence: EvidenceSet, question: str, told: str = "") -> list[Message]:
         """The part that the gate and the answer share, so that it is read only once."""
-        shown = prompts.render("evidence", papers=evidence.for_prompt(), question=question)
+        papers = evidence.for_prompt()
+        shown = prompts.render("evidence", papers=papers, question=question, told=told)
         return [
             {"role": "system", "content": prompts.render("system")},
             {"role": "user", "content": shown},
@@ -185,7 +189,9 @@ class Answerer:
             return ANSWERABLE
         return probability
 
-    def _write(self, base: Sequence[Message], evidence: EvidenceSet, trace: _Trace) -> None:
+    def _write(
+        self, base: Sequence[Message], evidence: EvidenceSet, trace: _Trace, told: str = ""
+    ) -> None:
         numbers = [sentence.number for sentence in evidence.sentences]
         stream = StatementStream(numbers)
         checking = 0.0
@@ -195,7 +201,7 @@ class Answerer:
             start = time.perf_counter()
             for draft in stream.feed(piece):
                 with trace.timed("verify"):
-                    statement = self._checker.check(draft, evidence, trace.notes)
+                    statement = self._checker.check(draft, evidence, trace.question, trace.notes)
                 if statement is not None:
                     trace.state(statement)
             if trace.on_writing:
@@ -204,7 +210,7 @@ class Answerer:
 
         with trace.timed("generate"):
             reply = self._model.complete(
-                _ask(base, prompts.render("answer", most=MOST_STATEMENTS)),
+                _ask(base, prompts.render("answer", most=MOST_STATEMENTS, told=told)),
                 max_tokens=self._settings.answer.max_answer_tokens,
                 schema=schema(numbers, MOST_STATEMENTS),
                 on_text=on_text,
@@ -264,15 +270,6 @@ class Answerer:
 
 
 STAGES = ("retrieve", "generate", "verify", "total")
-
-
-def _repeats(statement: Statement, known: Statement) -> bool:
-    """Whether `known` says it all: every word in that order, no denial more or less, the papers."""
-    if statement.supported > known.supported or negated(statement.text) != negated(known.text):
-        return False
-    cited, before = ({c.paper_id for c in s.citations} for s in (statement, known))
-    words = iter(tokens(known.text))
-    return cited <= before and all(word in words for word in tokens(statement.text))
 
 
 def _ask(base: Sequence[Message], instruction: str) -> list[Message]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from rag.evidence import EvidenceSet
 from rag.facts import names, numbers
 from rag.lexical import tokens
+from rag.repetition import asks, echoes
 from rag.statements import Draft
 from rag.types import Paper, Statement
 from rag.verify import Verifier
@@ -13,25 +17,49 @@ from rag.verify import Verifier
 FEWEST_WORDS = 3
 
 
+# "The first statement in the evidence", "The evidence", and "shows that" after it.
+_EVIDENCE = re.compile(
+    r"\A(?:the|this)\s+(?:(?:first|second|third|last|given|numbered)\s+)*"
+    r"(?P<part>(?:statements?|sentences?|passages?)\s+(?:in|of|from)\s+the\s+)?evidence\s+"
+    r"(?:\[\d+\]\s+)?",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(
+    r"(?:also\s+)?(?:states?|says?|shows?|reports?|finds?|proves?|indicates?|demonstrates?|suggests?)"
+    r"\s+that\s+",
+    re.IGNORECASE,
+)
+
+
 class DraftChecker:
     """Checks drafts against the evidence that the model was given."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
 
-    def check(self, draft: Draft, evidence: EvidenceSet, notes: list[str]) -> Statement | None:
+    def check(
+        self, draft: Draft, evidence: EvidenceSet, question: str, notes: list[str]
+    ) -> Statement | None:
         """Verify a draft; one that fails gives way to the quote nearest to it, word for word.
 
-        What happened is added to `notes`. None: the draft says nothing.
+        What happened is added to `notes`. None: the draft says nothing, or what `question` says
+        and no paper.
         """
+        draft = replace(draft, text=without_evidence(draft.text))
         if draft.unknown:
             cited = ", ".join(draft.unknown)
             notes.append(f'The model cited {cited}, which it was not given: "{draft.text}"')
+        if asks(draft.text):
+            notes.append(f'Left out, since it asks: "{draft.text}"')
+            return None
         statement = self._verifier.check(draft.text, _papers(draft, evidence))
         if statement.supported or not statement.citations:
             return statement
         if len(tokens(draft.text)) < FEWEST_WORDS:
             notes.append(f'Left out, since it says nothing: "{draft.text}"')
+            return None
+        if echoes(draft.text, question):
+            notes.append(f'Left out, since only the question says it: "{draft.text}"')
             return None
         elsewhere = self._found_elsewhere(draft, evidence)
         if elsewhere is not None:
@@ -56,6 +84,23 @@ class DraftChecker:
         verdicts = [self._verifier.check(draft.text, [paper]) for paper in others.values()]
         found = [statement for statement in verdicts if statement.supported]
         return max(found, key=lambda s: s.citations[0].support, default=None)
+
+
+def without_evidence(text: str) -> str:
+    """A statement that does not speak of the sentences that only the model sees.
+
+    >>> without_evidence("The second sentence in the evidence shows that it is 5%.")
+    'It is 5%.'
+    """
+    subject = _EVIDENCE.match(text)
+    if subject is None:
+        return text
+    rest = text[subject.end() :]
+    says = _SAYS.match(rest)
+    if says is None and not subject["part"]:
+        return text
+    rest = rest[says.end() :] if says else f"the paper {rest}"
+    return rest[:1].upper() + rest[1:]
 
 
 def _papers(draft: Draft, evidence: EvidenceSet) -> list[Paper]:

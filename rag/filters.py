@@ -28,7 +28,7 @@ _YEAR = ("year", "date", "issued", "published", "publicationdate", "publicationy
 _VENUE = ("venue", "booktitle", "journal", "journaltitle", "conference", "containertitle")
 _KEYWORDS = ("keywords", "keyword", "tags", "subjects")
 
-_RANGE = re.compile(r"(?P<first>\d{4})?\s*(?P<dash>-|–|\.\.)?\s*(?P<last>\d{4})?\Z")
+_RANGE = re.compile(r"(?P<first>\d{4})?\s*(?:(?P<dash>-|–|\.\.)\s*(?P<last>\d{4})?)?\Z")
 _BOUND = re.compile(r"(?P<sign>[<>]=?)\s*(?P<year>\d{4})\Z")
 _FOUR_DIGITS = re.compile(r"(?<!\d)(?:1[5-9]|2[01])\d\d(?!\d)")
 _EARLIEST, _LATEST = 0, 9999
@@ -94,7 +94,7 @@ def parse(text: str) -> Filter:
         if not equals and name.startswith("year") and name[4:5] in ("<", ">"):
             name, value = "year", name[4:]
         elif name.endswith(("<", ">")):  # year>=2024
-            name, value = name[:-1], f"{name[-1]}={value}"
+            name, value = _compared(name, word), f"{name[-1]}={value}"
         given[_known(name.casefold(), word)] += _parts(name.casefold(), value.strip(), word)
     return Filter(
         tuple(_years(value) for value in given["year"]),
@@ -121,6 +121,14 @@ def by_plain_name(metadata: Mapping[str, MetaValue]) -> dict[str, MetaValue]:
     return named
 
 
+def _compared(name: str, word: str) -> str:
+    """The name before "<" or ">", which years alone have."""
+    known = _known(name[:-1].casefold(), word)
+    if known != "year":
+        raise UsageError(f"{word[:60]!r} compares what has no order. Write {known}=...")
+    return known
+
+
 def _known(name: str, word: str) -> str:
     if name in NAMES:
         return name
@@ -134,6 +142,8 @@ def _parts(name: str, value: str, word: str) -> list[str]:
     parts = [part.strip() for part in value.split(",")] if name in ("year", "keyword") else [value]
     if not all(parts):
         raise UsageError(f"{word[:60]!r} names no value. Conditions look like this: {EXAMPLE}")
+    if name == "keyword" and not all(any(c.isalnum() for c in part) for part in parts):
+        raise UsageError(f"{word[:60]!r}: a keyword needs a letter or a digit.")
     return parts
 
 

@@ -58,15 +58,32 @@ _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".s
 _NUMBERS = "one two three four five six seven eight nine ten".split()
 _ORDINAL = rf"(?:{'|'.join(_ORDINALS)}|\d{{1,2}}(?:st|nd|rd|th)|last|former|latter)"
 _HEAD = r"(?:one|paper|article|work|abstract|study|source|result|reference)"
-_VERB = r"(?:differ|compare|do|does|is|has|have|had|use|report|say|reach|achieve|propose|show)s?"
+_VERB = (
+    r"(?:(?:differ|compare|do|does|is|has|have|had|say|reach|achieve|propose)s?\b"
+    r"|(?:use|report|show)s?\b(?!\s+(?:of|on|to|in|for)\b))"  # no "first use of"
+)
 
 _BY_ORDER = re.compile(
-    rf"\b(?:the\s+)?(?P<word>{_ORDINAL})\s+{_HEAD}\b"
-    rf"|\bthe\s+(?P<bare>{_ORDINAL})(?=\s*(?:[?.!,;:]|\Z)|\s+{_VERB}\b|\s+and\s+the\s+{_ORDINAL}\b)"
-    r"|\b(?:paper|number|source|reference)\s+#?(?P<number>\d{1,2})\b(?![.%]\w)"
-    r"|(?<!\w)#(?P<sign>\d{1,2})\b",
+    rf"\b(?P<the>the\s+)?(?P<word>{_ORDINAL})\s+{_HEAD}\b"
+    rf"|\bthe\s+(?P<bare>{_ORDINAL})(?=\s*(?:[?.!,;:]|\Z)|\s+{_VERB}|\s+and\s+the\s+{_ORDINAL}\b)"
+    r"|\b(?:paper|source|reference)\s+#?(?P<number>[0-9]{1,18})\b(?![.%]\w)"
+    r"|(?:\bnumber\s+#?|(?<!\w)#)(?P<sign>[0-9]{1,2})\b(?![.%]\w)",
     re.IGNORECASE,
 )
+# Behind an ordinal that counts no papers shown: "the first work to use", "first one-shot".
+_LISTED = r"(?!(?:these|those|them)\b|(?:the|this|that|your)\s+(?:list|answer)\b)"
+_QUALIFIED = re.compile(rf"-|\s+(?:to|on|of|that)\s+{_LISTED}", re.IGNORECASE)
+# And where it may be the first, the last or the best there is at all.
+_NARROWED = re.compile(
+    rf"\s+(?:in|for|by|from|with|using|about|which|who|where)\s+{_LISTED}", re.IGNORECASE
+)
+_CLOSED = re.compile(r"\s*(?:[?.!,;:]|\Z)|['’]s\b|\s+about\s*(?:[?.!,;:]|\Z)", re.IGNORECASE)
+# Before one that is asked for itself: "which was the first?", "which method is number 1?".
+_WHICH_IS = re.compile(r"\b(?:which|who)\s+(?:is|was)\s*\Z", re.IGNORECASE)
+_WHICH_ONE_IS = re.compile(r"\b(?:which|who)\b[^?.!,;]*\b(?:is|was)\s*\Z", re.IGNORECASE)
+_WHAT_IS = re.compile(r"\bwhat(?:\s+(?:is|was)|['’]s)\s*\Z", re.IGNORECASE)
+# "its first paper", "a second study".
+_OWN = re.compile(r"(?:\b(?:its|their|his|her|my|our|an?|very|whose)|['’]s)\s+\Z", re.IGNORECASE)
 _SEVERAL = re.compile(
     rf"\b(?P<which>(?:which|what|any|all|each|both|one|none|some|how\s+many|either|neither)(?:\s+ones?)?"
     rf"\s+of\s+)(?P<them>(?:these|those|them|the\s+(?:{'|'.join(_NUMBERS)}))"
@@ -78,6 +95,9 @@ _SEVERAL = re.compile(
 _COMPARISON = re.compile(r"\b(?:differs?|different|compares?)\b(?!\s+(?:from|to|with)\b)", re.I)
 # Titles end like this where they were cut from the text.
 _CUT = re.compile(r"\s*…\Z")
+# An ID of figures alone would be taken for every 10 and every year; these are no other number.
+_FIGURES = re.compile(r"[\W\d_]+\Z")
+_REGISTERED = re.compile(r"\d{4}\.\d{4,5}\Z|10\.\d{4,9}/")  # arXiv, DOI
 _ID_LIKE = re.compile(r"\[(?P<marked>[^\[\]\n]{1,200})\]|(?<![\w-])(?P<bare>[\w][\w.:/-]*\w)")
 
 # A question that begins or goes like these lacks what an earlier one said.
@@ -140,7 +160,7 @@ def resolve(
         return f"{match['which']}these papers" if match["which"] else "these papers"
 
     def one(match: re.Match[str]) -> str:
-        mention = _counted(match, history)
+        mention = _counted(match, history, find) if _refers(match) else None
         if mention is None:
             return match[0]
         named.append(mention)
@@ -226,7 +246,23 @@ def _shown(history: Sequence[Turn], least: int) -> tuple[Mention, ...]:
     return next((t.papers for t in reversed(history) if len(t.papers) >= least), ())
 
 
-def _counted(match: re.Match[str], history: Sequence[Turn]) -> Mention | None:
+def _refers(match: re.Match[str]) -> bool:
+    """Whether an ordinal or a number counts the papers shown, and not works in general."""
+    before, behind = match.string[: match.start()], match.string[match.end() :]
+    closed = _CLOSED.match(behind) is not None
+    if _QUALIFIED.match(behind) or _WHICH_IS.search(before):
+        return False
+    if match["word"] and not match["the"]:
+        return closed and not _OWN.search(before)
+    extreme = match["sign"] or (match["word"] or "").lower() in ("first", "1st", "last")
+    if extreme and not closed and _NARROWED.match(behind):
+        return False
+    return not (_WHICH_ONE_IS if closed else _WHAT_IS).search(before)
+
+
+def _counted(
+    match: re.Match[str], history: Sequence[Turn], find: Callable[[str], Mention | None]
+) -> Mention | None:
     said = (match["word"] or match["bare"] or match["number"] or match["sign"]).lower()
     if said in ("former", "latter"):
         pair = _shown(history, 2)
@@ -234,9 +270,17 @@ def _counted(match: re.Match[str], history: Sequence[Turn]) -> Mention | None:
     if said == "last":
         shown = _shown(history, 1)
         return shown[-1] if shown else None
+    before = _by_id(history).get(said) if match["number"] else None
     place = _ORDINALS.index(said) + 1 if said in _ORDINALS else int(re.sub(r"\D", "", said))
     shown = _shown(history, place)
-    return shown[place - 1] if shown and place > 0 else None
+    if before is None and shown and place > 0:
+        return shown[place - 1]
+    return before or (find(said) if match["number"] else None)
+
+
+def _by_id(history: Sequence[Turn]) -> dict[str, Mention]:
+    """The papers shown so far."""
+    return {paper.paper_id: paper for turn in history for paper in turn.papers}
 
 
 def _compared(text: str, named: list[Mention], history: Sequence[Turn]) -> str:
@@ -261,11 +305,13 @@ def _with_ids(
     history: Sequence[Turn],
     find: Callable[[str], Mention | None],
 ) -> str:
-    """Put titles where IDs stand: marked as [ID], with a digit in it, or shown before."""
-    before = {p.paper_id: p for turn in history for p in turn.papers}
+    """Put titles where IDs stand: marked as [ID], or words that hold a digit or were shown."""
+    before = _by_id(history)
 
     def titled(match: re.Match[str]) -> str:
         said = match["marked"] or match["bare"]
+        if not match["marked"] and _FIGURES.match(said) and not _REGISTERED.match(said):
+            return match[0]
         mention = before.get(said)
         if mention is None and (match["marked"] or any(c.isdigit() for c in said)):
             mention = find(said)

@@ -386,3 +386,11 @@ def test_without_papers_nothing_is_asked(tmp_path: Path) -> None:
     assert not answer.answered
     assert answer.papers == ()
     assert chat.asked == []
+
+
+def test_what_only_the_question_says_is_left_out(make: Make) -> None:
+    said = "ZetaNet doubles the graph noise on every known image"
+    answerer, _ = make(reply((f"{said}.", [1]), (FACT, [1])), yes=[0.9])
+    answer = answerer.answer(f"{said}. {QUESTION}")
+    assert [s.text for s in answer.statements] == [FACT]
+    assert f'Left out, since only the question says it: "{said}."' in answer.notes

@@ -65,8 +65,8 @@ def test_a_line_has_all_that_is_documented(make: Make) -> None:
     answering = make(GOOD)
     found = answering.line("q1", QUESTION, (), 2)
     assert list(found) == [
-        "id", "question", "attempt", "seed", "made_with", "prompt_hash", "at", "cached", "answer",
-        "notes", "retrieved", "unknown_ids", "error", "spent",
+        "id", "question", "asked", "attempt", "seed", "made_with", "prompt_hash", "at", "cached",
+        "answer", "notes", "retrieved", "unknown_ids", "error", "spent",
     ]  # fmt: skip
     assert {k: found[k] for k in ("id", "question", "attempt", "seed", "cached", "error")} == {
         "id": "q1",

@@ -274,11 +274,12 @@ def test_progress_is_told_after_each_item(journal: Journal) -> None:
 
 
 def test_ctrl_c_keeps_what_is_done_and_waits_for_nobody(journal: Journal) -> None:
-    released, ready = threading.Event(), threading.Event()
+    released, ready, over = threading.Event(), threading.Event(), threading.Event()
 
     def work(number: int, attempt: int) -> dict[str, Any]:
         if number == 1:
             released.wait(30)
+            over.set()
         if number == 2:
             ready.set()
         return answer()
@@ -289,12 +290,12 @@ def test_ctrl_c_keeps_what_is_done_and_waits_for_nobody(journal: Journal) -> Non
             time.sleep(0.05)
             raise KeyboardInterrupt
 
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run_all(ITEMS, work, journal, jobs=3, on_progress=interrupt)
-    assert time.monotonic() - started < 10
+    assert not over.is_set()
     assert set(journal.attempts) == {"q0", "q2"}
     released.set()
+    assert over.wait(30)
     time.sleep(0.05)
     assert set(journal.attempts) == {"q0", "q2"}  # what was left behind writes nothing any more
 
@@ -303,21 +304,24 @@ def test_a_signal_interrupts_a_run(journal: Journal) -> None:
     if os.name != "posix":
         pytest.skip("signals to oneself need a Unix")
 
+    released, over = threading.Event(), threading.Event()
+
     def work(number: int, attempt: int) -> dict[str, Any]:
         if number:
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(20)
+            released.wait(30)
+            over.set()
         return answer()
 
     # Where tests run in the background of a shell it is ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    started = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
             run_all(ITEMS[:2], work, journal)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - started < 10
+    assert not over.is_set()
+    released.set()
     assert list(journal.attempts) == ["q0"]
 
 
@@ -352,18 +356,24 @@ def test_killed_at_any_moment_a_run_is_finished_by_the_next(tmp_path: Path) -> N
     assert sum(times.values()) - count <= kills  # one in flight at each kill
 
 
-def test_ten_thousand_items_take_little_time_and_no_memory() -> None:
+def test_time_grows_with_the_items_and_memory_hardly() -> None:
     text = "x" * 5_000
 
     def work(number: int, attempt: int) -> dict[str, Any]:
         return {**answer(), "answer": {"text": text}}
 
+    def seconds(journal: Journal, count: int) -> float:
+        """To do items until there are so many, whatever else the machine does."""
+        started = time.process_time()
+        outcome = run_all(((f"q{n}", n) for n in range(count)), work, journal, jobs=4)
+        assert outcome.done == count
+        return time.process_time() - started
+
     with Journal.open(PATH) as journal:
-        started = time.perf_counter()
-        outcome = run_all(((f"q{n}", n) for n in range(10_000)), work, journal, jobs=4)
-        each = (time.perf_counter() - started) / 10_000
-        assert (outcome.done, PATH.stat().st_size > 50_000_000) == (10_000, True)
-        assert each < 0.005
+        first, more = seconds(journal, 1_000), seconds(journal, 10_000)
+        assert PATH.stat().st_size > 50_000_000
+        # Nine times as many, onto a file that is there.
+        assert more < 40 * first
         journal.settle([f"q{n}" for n in reversed(range(10_000))])
     tracemalloc.start()
     try:

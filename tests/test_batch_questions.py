@@ -123,6 +123,24 @@ def test_a_table_of_one_column_needs_no_quotes() -> None:
     assert texts(found) == ["What, then, is A?", "Quoted, is B?"]
 
 
+def test_a_first_column_without_a_name_is_a_column() -> None:
+    # As pandas writes a table with its index.
+    found = read("q.tsv", "\tquestion\n0\tWhat is A?\n1\tWhat is B?\n")
+    assert (texts(found), bad(found)) == (["What is A?", "What is B?"], [])
+
+
+@pytest.mark.parametrize("blank", ["\n", "  \n", ",,\n", '"",\n \n'])
+def test_rows_without_anything_are_no_header(blank: str) -> None:
+    found = read("q.csv", f"{blank}id,question\na,What?\n")
+    assert (texts(found), bad(found)) == (["What?"], [])
+
+
+def test_a_header_whose_cell_goes_on_in_the_next_line() -> None:
+    assert refused("q.csv", '"question\nor so"\nWhat?\n') == (
+        "The first row of the questions has no cell that is `question` alone."
+    )
+
+
 def test_rows_that_do_not_fit_the_header_are_named() -> None:
     found = read("q.csv", 'id,question\na,What, then?\nb\nc,Good?\nd,"x"y\ne,"never closed\nf,g\n')
     assert texts(found) == ["Good?"]

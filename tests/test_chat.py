@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rag.chat import export
 from rag.chat.exchanges import replay
+from rag.chat.line import LONGEST
 from rag.chat.sessions import (
     listed,
     read_session,
@@ -42,6 +43,29 @@ def test_each_line_of_a_pipe_is_answered(filled: Rag, service: Service) -> None:
     assert ran.err == "Understood as: In how many seconds does BetaNet fold?\n"
     assert "\x1b" not in ran.out + ran.err
     assert [r["type"] for r in kept()] == ["session", *["question", "answer"] * 2]
+
+
+def test_each_question_of_a_pipe_is_a_line_of_json(filled: Rag, service: Service) -> None:
+    service.replies += [ANSWERED, error(500, "out of order"), reply(("\u2028" + FACT, [1]))]
+    lines = (QUESTION, "/search noise", "💡 ?!", QUESTION, f"核 {QUESTION}")
+    ran = filled("chat", "--json", "--no-save", stdin=piped(*lines))
+    assert ran.code == 1
+    rows = [json.loads(line) for line in ran.out.splitlines()]
+    service.replies.append(ANSWERED)
+    asked = filled("ask", "--json", QUESTION).json
+    assert {**rows[0], "seconds": {}} == {**asked, "seconds": {}}
+    assert [(row["question"], row.get("answered")) for row in rows] == [
+        (QUESTION, True),
+        ("💡 ?!", None),
+        (QUESTION, None),
+        (f"核 {QUESTION}", True),
+    ]
+    assert "out of order" in rows[2]["error"]
+    assert [row["error"] for row in rows[1:3]] == [
+        line for line in ran.err.splitlines() if line in {row.get("error") for row in rows}
+    ]
+    assert "alpha  AlphaNet" in ran.err
+    assert ran.out.isascii()
 
 
 def test_exit_codes_of_a_pipe(filled: Rag, service: Service) -> None:
@@ -149,6 +173,44 @@ def test_retry_asks_again_and_takes_the_place_of_the_last(filled: Rag, service: 
     assert [(e.question, e.error) for e in past.exchanges] == [(QUESTION, "")]
 
 
+def test_whatever_comes_of_asking_again_the_answer_before_is_kept(
+    filled: Rag, service: Service
+) -> None:
+    service.replies += [ANSWERED, error(500, "out of order")]
+    ran = filled("chat", "--session", "a", stdin=piped(QUESTION, "/retry", "/sources"))
+    assert "out of order" in ran.err
+    assert ran.out.count("Sources\n  alpha") == 2
+    past = replay(read_session("a")).exchanges
+    assert [(e.whole, e.retry) for e in past] == [(True, False), (False, True)]
+
+
+def test_tokens_of_answers_that_others_took_the_place_of_are_counted(
+    filled: Rag, service: Service
+) -> None:
+    service.replies += [ANSWERED, ANSWERED, error(500, "out of order")]
+    lines = (QUESTION, "/retry", "/retry", "/tokens")
+    ran = filled("chat", "--session", "a", stdin=piped(*lines))
+    # Of the failed one, the question whether the papers answer.
+    assert "This conversation: 2000 read, 150 written.\n" in ran.out
+    ran = filled("chat", "--continue", stdin=piped("/tokens"))
+    assert "This conversation: 2000 read, 150 written.\n" in ran.out
+
+
+def test_a_line_of_a_pipe_that_is_too_long_is_refused_whole(filled: Rag, service: Service) -> None:
+    service.replies.append(ANSWERED)
+    too_long = "/search " + "x" * LONGEST + " " + QUESTION
+    ran = filled("chat", "--no-save", stdin=piped(too_long, QUESTION))
+    assert ran.code == 1
+    assert ran.err == f"A line has more than {LONGEST} bytes. Put a question on each line.\n"
+    assert ran.out.count(QUESTION) == 1
+    for end in ("\n", "\r\n", ""):
+        fits = "/x".ljust(LONGEST - end.count("\r"), "x") + end
+        ran = filled("chat", "--no-save", stdin=fits.encode())
+        assert ran.err.startswith("There is no command /xxx")
+        ran = filled("chat", "--no-save", stdin=f"{'x' * 3 * LONGEST}xx{end}".encode())
+        assert ran.err.startswith("A line has more than")
+
+
 def test_clear_forgets_the_conversation_but_keeps_it_in_the_session(
     filled: Rag, service: Service
 ) -> None:
@@ -179,8 +241,10 @@ def test_the_store_may_change_or_go_in_the_middle(filled: Rag, service: Service)
     service.replies.append(another_store)
     ran = filled("chat", "--no-save", stdin=piped(QUESTION, QUESTION, QUESTION, "/help"))
     assert ran.code == 1
-    assert "out of order" in ran.err
-    assert "There is no index at" in ran.err or "rag ingest" in ran.err
+    refused, *others = ran.err.splitlines()
+    assert 'The server says: "out of order".' in refused
+    gone = "There is no store at vectorstore yet. Run `rag ingest PATH...` to make one, or name "
+    assert others == [gone + "another with --store DIR."]
     assert "/sources" in ran.out
 
 
@@ -195,11 +259,24 @@ def test_no_save_leaves_no_trace(filled: Rag, service: Service, isolated: Path) 
     )
 
 
+NO_FILES = [
+    *(
+        "/nowhere/x\0",
+        "papers.jsonl/x.md",
+        "papers.jsonl",
+        "~nobody-of-this-name/x",
+        "~/..",
+        "核" * 200,
+    ),
+    *("/", ".", "..", "vectorstore", "a.md", "\udcff.md", "/dev/null", "-"),
+]
+
 TYPED = st.one_of(
     st.sampled_from(
         [
             *(line for line, _ in COMMANDS_AND_WHAT_THEY_SHOW),
-            *("/retry", "/exit now", "/", "/save /nowhere/x\0", "/filter year=\0", "/show [alpha]"),
+            *("/retry", "/exit now", "/", "/filter year=\0", "/show [alpha]"),
+            *(f"/save {name}" for name in NO_FILES),
             *(
                 QUESTION,
                 "and on it?",
@@ -221,13 +298,15 @@ TYPED = st.one_of(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(lines=st.lists(TYPED, max_size=6))
+@given(first=st.sampled_from([[], [QUESTION]]), lines=st.lists(TYPED, max_size=6))
 def test_whatever_is_typed_the_chat_goes_on_and_its_session_stays_readable(
-    filled: Rag, service: Service, lines: list[str]
+    filled: Rag, service: Service, first: list[str], lines: list[str]
 ) -> None:
     service.replies.clear()
     service.replies += [ANSWERED] * 60
-    data = "".join(f"{line}\n" for line in [*lines, "/help"]).encode("utf-8", "surrogatepass")
+    data = "".join(f"{line}\n" for line in [*first, *lines, "/help"]).encode(
+        "utf-8", "surrogatepass"
+    )
     ran = filled("chat", "--session", "all", stdin=data)
     assert ran.code in (0, 1, 3)
     assert not UNSEEN.search(ran.out + ran.err)

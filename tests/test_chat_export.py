@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ def an_answer(**changes: Any) -> Answer:
 
 def test_an_exchange_comes_back_as_it_was_kept() -> None:
     exchange = Exchange("Q?", an_answer(), "2026-01-01T00:00:00+0000", condition="year=2026")
+    exchange = replace(exchange, retry=True, spent=Usage(5, 6))
     assert from_record(json.loads(json.dumps(to_record(exchange)))) == exchange
     failed = Exchange("Q?", error="down", stopped=True, unfinished="It", at="now")
     assert from_record(to_record(failed)) == failed
@@ -80,26 +82,112 @@ def test_an_export_says_what_was_not_answered_stopped_or_failed() -> None:
             Exchange("Q1?", closest),
             Exchange("Q2?", error="It is *down*."),
             Exchange("Q3?", an_answer(), stopped=True, condition="keyword=a_b"),
+            Exchange("Q4?", stopped=True, unfinished=" It needs *a* "),
         ],
     )
     assert "The papers do not answer this. Closest papers: \\[a\\`1\\]" in text
     assert "*No answer: It is \\*down\\*.*" in text
     assert "*Filter: keyword=a\\_b*" in text
-    assert "*Stopped before the end.*" in text
+    unfinished = "It needs \\*a\\* … *(not finished, not checked)*\n\n*Stopped before the end.*"
+    assert f"## 4\\. Q4?\n\n{unfinished}" in text
+    assert text.count("not checked") == 1
+    assert text.count("*Stopped before the end.*") == 2
 
 
 def test_an_export_is_never_written_over_another_file() -> None:
     path = Path("a.md")
-    export.save(path, export.markdown("a", []))
-    export.save(path, export.markdown("b", []))
+    export.save(path, export.markdown("a", []), "again")
+    export.save(path, export.markdown("b", []), "again")
     assert path.read_text(encoding="utf-8").startswith("<!-- citewise")
     path.write_text("mine")
-    with pytest.raises(RagError, match="is another file"):
-        export.save(path, "x")
-    with pytest.raises(RagError, match="cannot be written"):
-        export.save(Path("nowhere/a.md"), "x")
+    with pytest.raises(RagError, match=r"^a\.md is another file\. Choose a new name: again$"):
+        export.save(path, "x", "again")
     assert path.read_text() == "mine"
     assert [p.name for p in Path().iterdir()] == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nowhere/a.md", "No such file or directory"),
+        ("a.csv/a.md", "Not a directory"),
+        ("核" * 200 + ".md", "File name too long"),
+        ("~nobody-of-this-name/a.md", "Could not determine home directory"),
+        ("/", "Is a directory"),
+        (".", "Is a directory"),
+        ("", "Is a directory"),
+        ("..", "Is a directory"),
+        ("a\0", "embedded null byte"),
+    ],
+)
+def test_an_export_that_cannot_be_written_says_why(name: str, reason: str) -> None:
+    Path("a.csv").write_text("mine")
+    said = f"{Path(name)} cannot be written: {reason}. Choose another: again"
+    with pytest.raises(RagError) as caught:
+        export.save(Path(name), "x", "again")
+    assert str(caught.value) == said
+    assert [p.name for p in Path().iterdir()] == ["a.csv"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes need a Unix")
+def test_an_export_waits_for_no_pipe() -> None:
+    os.mkfifo("a.md")
+    with pytest.raises(RagError, match="is another file"):
+        export.save(Path("a.md"), "x", "again")
+
+
+def test_names_as_long_as_a_file_system_takes_can_be_written() -> None:
+    path = Path("é" * 126 + ".md")
+    export.save(path, "half \ud800\n", "again")
+    assert path.read_text(encoding="utf-8") == "half ?\n"
+
+
+WHOLE, OTHER = Exchange("1?", an_answer()), Exchange("2?", an_answer())
+STOPPED, FAILED = Exchange("3?", an_answer(), stopped=True), Exchange("4?", error="down")
+
+
+def again(exchange: Exchange) -> Exchange:
+    return replace(exchange, retry=True)
+
+
+@pytest.mark.parametrize(
+    ("added", "left"),
+    [
+        ([WHOLE, OTHER], [WHOLE, OTHER]),
+        ([WHOLE, again(OTHER)], [OTHER]),
+        ([WHOLE, again(FAILED)], [WHOLE, again(FAILED)]),
+        ([WHOLE, again(STOPPED)], [WHOLE, again(STOPPED)]),
+        ([WHOLE, again(FAILED), again(STOPPED)], [WHOLE, again(STOPPED)]),
+        ([WHOLE, again(FAILED), again(OTHER)], [OTHER]),
+        ([WHOLE, FAILED, again(STOPPED), again(OTHER)], [WHOLE, OTHER]),
+        ([WHOLE, STOPPED, again(FAILED)], [WHOLE, FAILED]),
+        ([again(WHOLE)], [WHOLE]),
+    ],
+)
+def test_a_whole_answer_gives_way_to_another_whole_one_alone(
+    added: list[Exchange], left: list[Exchange]
+) -> None:
+    assert replay(to_record(exchange) for exchange in added).exchanges == left
+
+
+def test_what_was_forgotten_gives_way_to_nothing() -> None:
+    records = [to_record(WHOLE), {"type": "clear"}, to_record(again(OTHER))]
+    assert replay(records).exchanges == [WHOLE, OTHER]
+
+
+def test_a_question_asked_again_that_came_to_nothing_takes_nothing_away() -> None:
+    question = {"type": "question", "question": "1?", "retry": True}
+    assert replay([to_record(WHOLE), question]).exchanges == [WHOLE]
+
+
+def test_tokens_of_all_that_was_asked_are_counted() -> None:
+    spent = [Usage(10, 1), Usage(200, 20), Usage(3000, 300)]
+    asked = [WHOLE, again(FAILED), again(OTHER)]
+    records = [to_record(replace(e, spent=s)) for e, s in zip(asked, spent, strict=True)]
+    assert replay(records).spent == Usage(3210, 321)
+    assert replay([*records, *records]).spent == Usage(6420, 642)
+    unmeasured = {k: v for k, v in to_record(WHOLE).items() if k != "spent"}
+    assert replay([unmeasured]).spent == Usage(3, 4)
 
 
 def test_bibtex_where_enough_is_known() -> None:

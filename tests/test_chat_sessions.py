@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -60,10 +61,48 @@ def test_sessions_are_listed_exported_and_deleted(filled: Rag, service: Service)
     "name", ["", "../a", "a/b", ".a", "a" * 61, "con", "a\n", "a.", " a", "-a"]
 )
 def test_names_that_cannot_be_files(name: str) -> None:
-    if name:
-        with pytest.raises(UsageError, match="cannot name a session"):
-            open_session(Path("store"), name)
+    with pytest.raises(UsageError, match="cannot name a session"):
+        open_session(Path("store"), name)
     assert not sessions_directory().exists()
+
+
+def test_an_empty_name_begins_no_session(filled: Rag) -> None:
+    ran = filled("chat", "--session", "", stdin=piped("/help"))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("'' cannot name a session.")
+    assert not sessions_directory().exists()
+
+
+def test_the_first_line_is_written_as_soon_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with open_session(Path("store"), "a") as session:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", full)
+            with pytest.raises(SessionError, match="No space left on device"):
+                session.append({"type": "clear"})
+        session.append({"type": "clear"})
+        session.append({"type": "clear"})
+    assert [r["type"] for r in read_session("a")] == ["session", "clear", "clear"]
+
+
+def test_a_session_that_is_taken_over_while_it_is_closed_has_one_holder() -> None:
+    session = open_session(Path("store"), "a")
+    lock, others = session._lock, []
+    release = lock.release
+
+    def taken_over() -> None:
+        release()
+        others.append(open_session(Path("store"), "a"))
+
+    lock.release = taken_over
+    session.close()
+    with others[0], pytest.raises(SessionError, match="open in another chat"):
+        open_session(Path("store"), "a")
+    assert list(sessions_directory().iterdir()) == []
 
 
 def test_a_torn_last_line_is_dropped_and_the_rest_is_kept() -> None:
@@ -107,13 +146,16 @@ def test_where_no_session_can_be_kept_the_chat_goes_on(filled: Rag, service: Ser
     assert filled("chat", "--session", "a", stdin=b"").code == 1
 
 
-def test_a_killed_chat_loses_only_the_answer_in_the_making(filled: Rag, service: Service) -> None:
+@pytest.mark.parametrize("second", ["What of BetaNet and protein?", "/retry"])
+def test_a_killed_chat_loses_only_the_answer_in_the_making(
+    filled: Rag, service: Service, second: str
+) -> None:
     service.replies += [ANSWERED, hang(30)]
     main = [sys.executable, "-c", "from rag.cli import main; main()", "chat", "--session", "a"]
     path = {"PYTHONPATH": str(Path(__file__).parents[1])}
     with subprocess.Popen(main, stdin=subprocess.PIPE, env=os.environ | path) as process:
         assert process.stdin is not None
-        process.stdin.write(piped(QUESTION, "What of BetaNet and protein?"))
+        process.stdin.write(piped(QUESTION, second))
         process.stdin.flush()
         deadline = time.monotonic() + 30
         while len(service.chats) < 4 and time.monotonic() < deadline:
@@ -121,7 +163,7 @@ def test_a_killed_chat_loses_only_the_answer_in_the_making(filled: Rag, service:
         process.send_signal(signal.SIGKILL)
     records = read_session("a")
     assert [r["type"] for r in records] == ["session", "question", "answer", "question"]
-    assert records[-1]["question"] == "What of BetaNet and protein?"
+    assert records[-1]["question"] == (QUESTION if second == "/retry" else second)
     (exchange,) = replay(records).exchanges
     assert exchange.answer is not None
     assert exchange.answer.statements[0].text == FACT

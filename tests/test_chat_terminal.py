@@ -142,6 +142,7 @@ def test_a_whole_chat(
     chat.sees(f"{said} [beta]")
     chat.sees(f"> {QUESTION}")
     chat.sees(f"{FACT} [alpha]")
+    chat.sees("It needs a wee … (not finished, not checked)")
     chat.prompts()
     service.replies.append(reply((FACT, [1])))
     chat.types(CTRL_R + "does AlphaNet")
@@ -200,6 +201,11 @@ def test_several_lines_paste_and_completion(
     chat.sees(BETA[:40])
     assert chat.leaves() == 0
     assert not list(isolated.glob("state/**/*"))
+
+
+def test_json_is_for_a_pipe(filled: Rag, terminals: list[Terminal]) -> None:
+    chat = start(terminals, "--json")
+    chat.sees("--json is for questions from a pipe: rag chat --json < QUESTIONS.txt")
 
 
 def test_a_second_chat_of_a_session_is_told(filled: Rag, terminals: list[Terminal]) -> None:

@@ -1,58 +1,22 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pytest
-from doubles.commands import UNSEEN, Rag, Run, failed
+from doubles.commands import Rag
+from doubles.compared import TWENTY, A, B, answered, better_and_worse, cells, refused, runs
 from doubles.items import item, said, skipped, write_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.items import Item
 from eval.metrics.scores import METRICS
 from eval.runs.comparison import compare, side
 from eval.runs.directory import read_run
 from eval.statistics.estimates import holm, paired_test
-
-A, B = Path("a"), Path("b")
-TWENTY = range(20)
-
-
-def answered(n: int, right: bool = True, **more: Any) -> Item:
-    """A question whose paper is "a"; of a wrong answer the confidence is lower."""
-    cited, confidence = ("a", 0.9) if right else ("b", 0.5)
-    options = {"id": f"q-{n}", "gold": [["a"]], "found": "ab", "confidence": confidence, **more}
-    return item(said(cited), **options)
-
-
-def refused(n: int) -> Item:
-    return item(id=f"q-{n}", kind="unanswerable", confidence=0.1)
-
-
-def runs(a: Iterable[Item], b: Iterable[Item], **identity: Any) -> None:
-    write_run(A, a, identity={"model": "small", "answer": {"seed": 0}})
-    write_run(B, b, identity={"model": "small", "answer": {"seed": 0}, **identity})
-
-
-def better_and_worse() -> None:
-    """Of 20 answers a has 12 right; b has 8 of those, and 5 others."""
-    runs(
-        (answered(n, n < 12, seconds=4.0 + n / 10) for n in TWENTY),
-        (answered(n, n < 8 or 12 <= n < 17, seconds=3.0 + n / 20) for n in TWENTY),
-    )
-
-
-def cells(ran: Run, title: str) -> list[str]:
-    (line,) = (line for line in ran.out.splitlines() if line.startswith(title + "  "))
-    return re.split("  +", line)
 
 
 def test_a_difference_has_an_interval_and_a_p_value(rag: Rag) -> None:
@@ -99,8 +63,8 @@ def test_json_has_every_metric(rag: Rag) -> None:
     better_and_worse()
     (found,) = rag("eval", "compare", A, B, "--json").json["comparisons"]
     assert list(found) == [
-        "a", "b", "shared", "failed", "only_a", "only_b", "other_text", "not_reached",
-        "other_expectations", "differing", "metrics", "won", "lost", "worse",
+        "a", "b", "shared", "failed", "failed_a", "failed_b", "only_a", "only_b", "other_text",
+        "not_reached", "other_expectations", "differing", "metrics", "won", "lost", "worse",
     ]  # fmt: skip
     assert list(found["metrics"]) == list(METRICS)
     correct = found["metrics"]["correct"]
@@ -195,11 +159,15 @@ def test_only_shared_questions_are_compared_and_the_others_named(rag: Rag) -> No
     assert (found["not_reached"], found["other_expectations"]) == (["q-4"], ["q-3"])
 
 
-def test_failed_items_count_with_the_worst_share(rag: Rag) -> None:
+def test_failed_items_are_named_and_count_with_the_worst_share(rag: Rag) -> None:
     broken = item(id="q-1", gold=[["a"]], error="broke off")
     runs([answered(1), answered(2)], [broken, answered(2)])
     ran = rag("eval", "compare", A, B)
-    assert "2 questions in both; 0 failed in A, 1 in B\n" in ran.out
+    assert "2 questions in both; 0 failed in A, 1 in B\n1 failed in B: q-1\n\n" in ran.out
+    found = rag("eval", "compare", A, B, "--json").json["comparisons"][0]
+    assert (found["failed"], found["failed_a"], found["failed_b"]) == (
+        {"a": 0, "b": 1}, [], ["q-1"],
+    )  # fmt: skip
     assert cells(ran, "Correct")[1:3] == ["1.000", "0.500"]
     # Seconds are of the questions that both have an answer to.
     assert cells(ran, "Seconds")[6] == "1"
@@ -284,215 +252,3 @@ def test_more_runs_are_each_compared_to_the_first(rag: Rag) -> None:
     ]  # fmt: skip
     found = rag("eval", "compare", A, B, "c", "--json").json["comparisons"]
     assert [(c["a"], c["b"]) for c in found] == [("a", "b"), ("a", "c")]
-
-
-@pytest.mark.parametrize(
-    ("metric", "delta", "code"),
-    [
-        ("correct", "0.2", 0),
-        ("correct", "0.19", 4),
-        ("correct", "0", 4),
-        ("brier", "0.1", 0),
-        ("over_refused", "0", 0),
-        ("seconds", "0.99", 4),  # higher is worse
-        ("seconds", "1", 0),
-        ("seconds_p50", "0.99", 4),
-        ("prompt_tokens", "0", 0),
-    ],
-)
-def test_worse_by_more_than_allowed_is_exit_code_4(
-    rag: Rag, metric: str, delta: str, code: int
-) -> None:
-    runs([answered(n, n < 8) for n in range(10)],
-         [answered(n, n < 6, seconds=6.0) for n in range(10)])  # fmt: skip
-    ran = rag("eval", "compare", A, B, "--fail-if-worse", f"{metric}:{delta}")
-    assert ran.code == code
-    assert bool(ran.err) == (code == 4)
-
-
-def test_the_breach_is_told_and_every_run_counts(rag: Rag) -> None:
-    write_run(A, [answered(n) for n in range(10)])
-    write_run(B, [answered(n) for n in range(10)])
-    write_run("c", [answered(n, n < 7) for n in range(10)])
-    limits = ("--fail-if-worse", "correct:0.1", "--fail-if-worse", "seconds:0")
-    ran = rag("eval", "compare", A, B, "c", *limits)
-    said_so = "c is worse: correct went from 1 to 0.7 on 10 questions, by more than 0.1.\n"
-    assert (ran.code, ran.err) == (4, said_so)
-    ran = rag("eval", "compare", A, B, "c", *limits, "--json", "--metric", "brier")
-    assert ran.code == 4
-    assert [c["worse"] for c in ran.json["comparisons"]] == [
-        [],
-        [{"metric": "correct", "delta": 0.1, "worse_by": pytest.approx(0.3)}],
-    ]
-    # A metric with a limit is compared, whatever --metric names.
-    assert list(ran.json["comparisons"][0]["metrics"]) == ["brier", "correct", "seconds"]
-
-
-def test_a_limit_that_cannot_be_checked_does_not_pass(rag: Rag) -> None:
-    runs([answered(1)], [answered(1)])
-    ran = rag("eval", "compare", A, B, "--fail-if-worse", "refused:0.1")
-    assert ran.code == 1
-    assert ran.err == (
-        "refused cannot be compared: it applies to no question that a and b share. Use "
-        "--fail-if-worse with a metric of the table.\n"
-    )
-
-
-def test_a_run_that_stopped_early_does_not_pass(rag: Rag) -> None:
-    runs([answered(1), answered(2)], [answered(1), skipped(id="q-2")])
-    ran = rag("eval", "compare", A, B, "--fail-if-worse", "correct:0.1")
-    assert ran.code == 1
-    assert "1 questions were not reached in a or b: finish both runs" in ran.err
-    assert rag("eval", "compare", A, B).code == 0
-
-
-@pytest.mark.parametrize("limit", ["correct", "correct:", ":0.1", "correct:x", "correct:-0.1",
-                                   "correct:nan", "correct:inf"])  # fmt: skip
-def test_a_malformed_limit_is_a_usage_error(rag: Rag, limit: str) -> None:
-    runs([answered(1)], [answered(1)])
-    ran = rag("eval", "compare", A, B, "--fail-if-worse", limit)
-    assert (ran.code, ran.out) == (2, "")
-    if limit == ":0.1":
-        assert ran.err.startswith("There is no metric ''.")
-    else:
-        assert ran.err == (
-            f"--fail-if-worse {limit}: give a metric and how much worse it may be, as in "
-            "--fail-if-worse correct:0.05\n"
-        )
-
-
-@pytest.mark.parametrize(
-    ("name", "closest"),
-    [("Gold_Recal", "gold_recall"), ("ndcg", "ndcg@10"), ("p95", "seconds_p95")],
-)
-def test_the_closest_metric_whatever_the_case(rag: Rag, name: str, closest: str) -> None:
-    runs([answered(1)], [answered(1)])
-    ran = rag("eval", "compare", A, B, "--fail-if-worse", f"{name}:0.1")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"There is no metric {name!r}. Is {closest!r} meant?")
-
-
-@pytest.mark.parametrize("option", [("--metric", "corect"), ("--fail-if-worse", "corect:0.1")])
-def test_an_unknown_metric_is_a_usage_error_that_names_the_closest(
-    rag: Rag, option: tuple[str, str]
-) -> None:
-    runs([answered(1)], [answered(1)])
-    ran = rag("eval", "compare", A, B, *option)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("There is no metric 'corect'. Is 'correct' meant? All: correct, ")
-
-
-def test_one_run_is_not_enough(rag: Rag) -> None:
-    runs([answered(1)], [])
-    failed(
-        rag("eval", "compare", A), 2,
-        "Name at least two run directories: rag eval compare RUN_A RUN_B",
-    )  # fmt: skip
-
-
-def test_runs_without_a_shared_question_cannot_be_compared(rag: Rag) -> None:
-    runs([answered(1)], [answered(2)])
-    ran = rag("eval", "compare", A, B)
-    assert ran.code == 1
-    assert "1 only in B: q-2\n" in ran.out
-    assert ran.err == (
-        "a and b share no question that both were asked. Compare runs of one question set.\n"
-    )
-
-
-def test_an_empty_run_is_no_failure_of_the_program(rag: Rag) -> None:
-    runs([], [answered(1)])
-    assert rag("eval", "compare", A, B).code == 1
-
-
-def test_what_is_no_finished_run_is_named(rag: Rag) -> None:
-    runs([answered(1)], [answered(1)])
-    missing = rag("eval", "compare", A, "nowhere")
-    assert (missing.code, missing.out) == (2, "")
-    assert missing.err.startswith("There is no run in nowhere.")
-    write_run("killed", [answered(1), skipped(id="q-2")], finished=None)
-    killed = rag("eval", "compare", A, "killed")
-    assert (killed.code, killed.out) == (1, "")
-    assert "killed is not finished: 1 of 2 questions" in killed.err
-    shutil.copytree(B, "damaged")
-    Path("damaged/results.jsonl").write_text('{"id": "q-1", "answ\n')
-    damaged = rag("eval", "compare", "damaged", A)
-    assert (damaged.code, damaged.out) == (1, "")
-    assert "results.jsonl, line 1" in damaged.err
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "code", "said_so"),
-    [
-        ("run.json", None, 2, "There is no run in b. "),
-        ("run.json", "[]", 2, "The run in b has format None; this version reads 1. "),
-        ("run.json", '{"format": 2}', 2, "The run in b has format 2; this version reads 1. "),
-        ("run.json", '{"format"', 1, "b/run.json cannot be read: "),
-        (
-            "run.json", '{"format": 1, "finished": "now", "identity": ["x"]}', 1,
-            '"identity" in b/run.json is damaged. ',
-        ),
-        ("results.jsonl", None, 1, "b/results.jsonl cannot be read: No such file"),
-        ("results.jsonl", "\n", 1, "b/results.jsonl, line 1, is damaged. "),
-        ("results.jsonl", '{"id": "q-1", "answer": {}, "error": null}\n', 1,
-         "b/results.jsonl, line 1, is not a result that a run wrote ("),
-        ("questions.jsonl", None, 1, "b/questions.jsonl cannot be read: No such file"),
-        ("questions.jsonl", '{"id": "q-1"}\n', 1, "b/questions.jsonl, line 1, is damaged. "),
-        (
-            "questions.jsonl", '{"id": "z", "kind": "fact", "question": "?", "gold": []}\n', 1,
-            "b/results.jsonl has a result of 'q-1', which is no question of the run. ",
-        ),
-    ],
-)  # fmt: skip
-def test_damage_is_named_with_its_file(
-    rag: Rag, file: str, content: str | None, code: int, said_so: str
-) -> None:
-    runs([answered(1)], [answered(1)])
-    (B / file).unlink()
-    if content is not None:
-        (B / file).write_text(content)
-    for order in ((A, B), (B, A)):
-        ran = rag("eval", "compare", *order, "--fail-if-worse", "correct:0")
-        assert (ran.code, ran.out) == (code, "")
-        assert ran.err.startswith(said_so)
-
-
-def test_results_that_an_editor_gave_a_byte_order_mark_are_read(rag: Rag) -> None:
-    runs([answered(1)], [answered(1, False)])
-    whole = (B / "results.jsonl").read_bytes()
-    (B / "results.jsonl").write_bytes(b"\xef\xbb\xbf" + whole)
-    assert "  q-1  b/results.jsonl:1\n" in rag("eval", "compare", A, B).out
-
-
-def test_verdicts_that_do_not_fit_the_answer_are_named(rag: Rag) -> None:
-    good = answered(1)
-    bad = replace(good, result={**(good.result or {}), "entailment": []})
-    runs([good], [bad])
-    ran = rag("eval", "compare", A, B)
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("The result of question q-1 is damaged:")
-
-
-def test_a_missing_package_is_told_with_the_command_that_installs_it(
-    rag: Rag, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs([answered(1)], [answered(1)])
-    monkeypatch.setitem(sys.modules, "ir_measures", None)
-    said_so = 'Comparing runs needs ir_measures. Run: pip install "citewise[eval]"'
-    failed(rag("eval", "compare", A, B), 1, said_so)
-
-
-def test_text_that_steers_a_terminal_is_not_printed(rag: Rag) -> None:
-    evil = "q\x1b[31m\u202e"
-    runs([answered(1, False, id=evil), answered(2)], [answered(1, id=evil)], model="\x1b]0;x\x07")
-    ran = rag("eval", "compare", A, B)
-    assert "Better in B: 1" in ran.out
-    assert not UNSEEN.search(ran.out + ran.err)
-
-
-def test_long_lists_are_cut_on_the_screen_and_whole_in_json(rag: Rag) -> None:
-    runs([answered(n, False) for n in range(30)], [answered(n) for n in range(30)])
-    ran = rag("eval", "compare", A, B)
-    assert "  and 10 more, all of them with --json\n" in ran.out
-    assert "Worse in B: none" in ran.out
-    assert len(rag("eval", "compare", A, B, "--json").json["comparisons"][0]["won"]) == 30

@@ -15,7 +15,6 @@ from eval.questions.datasets import (
     QuestionSet,
     question_json,
     read_questions,
-    resolve_gold,
 )
 from eval.questions.fields import FIELDS
 from eval.questions.gold import GoldIndex
@@ -170,7 +169,7 @@ def test_any_common_encoding_is_read(encoded: bytes) -> None:
     [
         (b"", "q.jsonl holds no question. Give one JSON object a line with at least"),
         (b"\n{\n", "q.jsonl holds no question. Line 2: it is not JSON (Expecting property name"),
-        (b"\x00\x01\x02\x03" * 50, "q.jsonl cannot be read: It is a binary file, not text."),
+        (b"\x00\x01\x02\x03" * 50, "q.jsonl cannot be read. It is a binary file, not text."),
     ],
 )
 def test_a_file_without_a_question_is_an_error(content: bytes, said: str) -> None:
@@ -240,10 +239,9 @@ def test_gold_is_found_by_id_and_by_the_start_of_a_file_and_a_place() -> None:
         paper("000:9", ("000_x.txt", 1)),
         paper("c", ("1000.txt", 7)),
     ]
-    question = Question(
-        "1", "fact", "q", (("000:7", "c"), ("000:9",), ("002:1",), ("002:2", "nobody"))
-    )
-    assert resolve_gold(question, iter(papers)) == [{"a", "c"}, {"000:9"}, {"a"}, set()]
+    gold = (("000:7", "c"), ("000:9",), ("002:1",), ("002:2", "nobody"))
+    found = GoldIndex(iter(papers)).resolve(gold)
+    assert found.groups == (frozenset("ac"), frozenset({"000:9"}), frozenset("a"), frozenset())
 
 
 def test_gold_without_a_paper_and_gold_of_many_are_named() -> None:

@@ -69,6 +69,13 @@ def test_which_papers_a_filter_lets_through(text: str, found: set[str]) -> None:
         ("year=20", "'20' is no year. Write 2025, 2023-2025, 2023- or -2025."),
         ("year=-", "'-' is no year."),
         ("year=2025-2020", "2025-2020 ends before it begins. Write 2020-2025."),
+        ("year=20242025", "'20242025' is no year."),
+        ('year="2024 2025"', "'2024 2025' is no year."),
+        ("venue>=neurips", "'venue>=neurips' compares what has no order. Write venue=..."),
+        ("keyword<=a", "'keyword<=a' compares what has no order. Write keyword=..."),
+        ("yeer>=2020", "'yeer>=2020' is no condition. Is year=... meant?"),
+        ("keyword=-", "'keyword=-': a keyword needs a letter or a digit."),
+        ("keyword=graph,+", "'keyword=graph,\\+': a keyword needs a letter or a digit."),
         ('venue="a', "A quote is open"),
     ],
 )
@@ -89,6 +96,7 @@ def test_what_readers_found_out_goes_before_what_the_source_says() -> None:
 
 VALUES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Z")), min_size=1, max_size=8)
 PHRASES = VALUES.map(str.strip).filter(lambda text: text and "," not in text)
+WORDS = PHRASES.filter(lambda text: any(c.isalnum() for c in text))
 YEARS = st.tuples(st.integers(1000, 2999), st.integers(1000, 2999)).map(
     lambda pair: (min(pair), max(pair))
 )
@@ -98,7 +106,8 @@ YEARS = st.tuples(st.integers(1000, 2999), st.integers(1000, 2999)).map(
     st.builds(
         Filter,
         st.lists(YEARS, max_size=2).map(tuple),
-        *[st.lists(PHRASES, max_size=2, unique=True).map(tuple)] * 3,
+        *[st.lists(PHRASES, max_size=2, unique=True).map(tuple)] * 2,
+        st.lists(WORDS, max_size=2, unique=True).map(tuple),
     )
 )
 def test_a_filter_reads_what_it_writes(condition: Filter) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag.asking import Interpreter
 from rag.config import Settings
-from rag.followup import Mention, Turn, depends, joined, plausible, recent, resolve
+from rag.followup import Mention, Resolved, Turn, depends, joined, plausible, recent, resolve
 from rag.language import language_of
 from rag.tokens import count
 from rag.types import Paper
@@ -55,6 +55,86 @@ def test_papers_by_order_and_by_id(question: str, text: str, named: list[Mention
     found = resolve(question, [TURN], BY_ID.get)
     assert (found.text, list(found.named)) == (text, named)
     assert found.among == ()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the first work to use transformers for audio?",
+        "What was the first paper on audio?",
+        "What is the first work in this area?",
+        "Which was the first?",
+        "Which of the methods is the first one?",
+        "Who wrote the first paper about attention?",
+        "Which first one-shot method is the best?",
+        "Is there a first one-shot method?",
+        "Is it the last study of its kind?",
+        "What is the first use of attention?",
+        "Which method is number 2 in the ranking?",
+        "Is it #1 on ImageNet?",
+        "Which method is number 1?",
+        "Does first work count?",
+        "Is this their second paper?",
+        "Is it the very first paper?",
+    ],
+)
+def test_ordinals_of_no_paper_that_was_shown(question: str) -> None:
+    assert resolve(question, [TURN], BY_ID.get) == Resolved(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is the second paper about?", "What is “Beta nets for” about?"),
+        ("What is the second one's dataset?", "What is “Beta nets for”'s dataset?"),
+        ("What was the last one?", "What was “Gamma”?"),
+        ("And second paper?", "And “Beta nets for”?"),
+        ("Is the second one of these cheap?", "Is “Beta nets for” of these papers cheap?"),
+        (
+            "Which data is the second one trained with?",
+            "Which data is “Beta nets for” trained with?",
+        ),
+        ("How does the first compare to b2?", "How does “AlphaNet” compare to “Beta nets for”?"),
+        ("Does number 2 scale?", "Does “Beta nets for” scale?"),
+    ],
+)
+def test_ordinals_of_papers_that_were_shown(question: str, text: str) -> None:
+    assert resolve(question, [TURN], BY_ID.get).text == text
+
+
+NUMBERED = {
+    paper_id: Mention(paper_id, title)
+    for paper_id, title in [("10", "Ten"), ("2", "Two"), ("2024", "Year"), ("2401.01234", "ArXiv")]
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Which net uses 10 layers?", "Which net uses 10 layers?"),
+        ("What came out in 2024?", "What came out in 2024?"),
+        ("Is it 10-10 or 10/2?", "Is it 10-10 or 10/2?"),
+        ("What does [10] cost?", "What does “Ten” cost?"),
+        ("What does paper 10 cost?", "What does “Ten” cost?"),
+        ("What does paper #2024 cost?", "What does “Year” cost?"),
+        ("What does paper 11 cost?", "What does paper 11 cost?"),
+        ("What does 2401.01234 cost?", "What does “ArXiv” cost?"),
+    ],
+)
+@pytest.mark.parametrize("history", [[], [Turn("?", "!", papers=(NUMBERED["10"],))]])
+def test_figures_are_ids_only_where_they_are_written_as_such(
+    question: str, text: str, history: list[Turn]
+) -> None:
+    assert resolve(question, history, NUMBERED.get).text == text
+
+
+def test_a_number_is_an_id_that_was_shown_then_a_place_then_any_id() -> None:
+    shown = Turn("?", "!", papers=(A, B))
+    both = Turn("?", "!", papers=(NUMBERED["2"], A))
+    assert resolve("paper 2?", [], NUMBERED.get).named == (NUMBERED["2"],)
+    assert resolve("paper 2?", [shown], NUMBERED.get).named == (B,)
+    assert resolve("paper 2?", [both], NUMBERED.get).named == (NUMBERED["2"],)
+    assert resolve("number 2?", [both], NUMBERED.get).named == (A,)
 
 
 def test_papers_are_counted_as_the_latest_answer_with_enough_of_them_did() -> None:

@@ -70,12 +70,35 @@ def test_attempts_and_tokens_are_read_back() -> None:
     )
     with Journal.open(PATH) as journal:
         assert journal.attempts == {
-            "a": Attempt(2, failed=False, usage=Usage(10, 2)),
+            "a": Attempt(2, failed=False, usage=Usage(15, 2)),
             "b": Attempt(1, failed=False, usage=Usage(10, 2)),
             "c": Attempt(1, failed=False, usage=Usage(), cached=True),
         }
         assert journal.spent == Usage(25, 4)
         assert journal.repaired is None
+
+
+def test_what_replaced_attempts_cost_is_not_forgotten() -> None:
+    def tried(attempt: int, tokens: int, **more: Any) -> dict[str, Any]:
+        spent = {"prompt_tokens": tokens, "completion_tokens": 1}
+        return line("a", attempt=attempt, spent=spent, **more)
+
+    with Journal.open(PATH) as journal:
+        for attempt, tokens in ((1, 1000), (2, 50), (3, 7)):
+            journal.append(tried(attempt, tokens, error="no" if attempt < 3 else None))
+        assert journal.spent == Usage(1057, 3)
+    for _ in range(2):
+        with Journal.open(PATH) as journal:
+            assert journal.spent == journal.attempts["a"].usage == Usage(1057, 3)
+            journal.settle(["a"])
+    assert len(PATH.read_text().splitlines()) == 1
+    with Journal.open(PATH) as journal:
+        assert journal.spent == Usage(1057, 3)
+        journal.append(tried(4, 10))
+        journal.settle(["a"])
+    with Journal.open(PATH) as journal:
+        assert journal.spent == Usage(1067, 4)
+        assert json.loads(PATH.read_text())["spent"]["prompt_tokens"] == 10
 
 
 def test_lines_are_the_latest_of_each_item() -> None:
@@ -299,6 +322,11 @@ lines = st.builds(
 )
 
 
+def own(found: dict[str, Any]) -> dict[str, Any]:
+    """A line without what earlier attempts cost."""
+    return {name: value for name, value in found.items() if name != "spent_before"}
+
+
 @given(appended=st.lists(lines, max_size=8), more=st.lists(lines, max_size=4), data=st.data())
 def test_cut_anywhere_no_whole_line_is_lost_and_none_is_doubled(
     appended: list[dict[str, Any]], more: list[dict[str, Any]], data: st.DataObject
@@ -318,7 +346,7 @@ def test_cut_anywhere_no_whole_line_is_lost_and_none_is_doubled(
         expected = {each["id"]: each for each in appended[:whole]}
 
         with Journal.open(path) as journal:
-            assert {x["id"]: x for x in journal.lines()} == expected
+            assert {x["id"]: own(x) for x in journal.lines()} == expected
             assert journal.attempts.keys() == expected.keys()
             assert (journal.repaired is None) == (cut in ends)
             for each in more:
@@ -326,9 +354,12 @@ def test_cut_anywhere_no_whole_line_is_lost_and_none_is_doubled(
                 expected[each["id"]] = each
             order = sorted(expected)
             journal.settle(order)
-            assert list(journal.lines()) == [expected[i] for i in order]
-        read = [json.loads(text) for text in path.read_bytes().split(b"\n") if text]
+            assert [own(x) for x in journal.lines()] == [expected[i] for i in order]
+        read = [own(json.loads(text)) for text in path.read_bytes().split(b"\n") if text]
         assert read == [expected[i] for i in order]
+        answered = sum(each["error"] is None for each in [*appended[:whole], *more])
+        with Journal.open(path) as journal:
+            assert journal.spent == Usage(10 * answered, 2 * answered)
 
 
 def test_a_file_that_is_removed_meanwhile_stops_the_run() -> None:

@@ -29,7 +29,7 @@ def test_every_command_named_exists(rag: Rag) -> None:
     for command in sorted(commands):
         words = [word for word in command.split()[1:] if word.islower() and word.isalpha()]
         assert rag(*words, "--help").code == 0, command
-    assert len(commands) == 10
+    assert len(commands) == 11
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,6 @@ def test_the_contracts_are_what_the_commands_print(filled: Rag, service: Service
     assert keys(filled("search", QUESTION, "--json").json) == contract("search")
     Path("bad.jsonl").write_text('{"id": "x"}\n', encoding="utf-8")
     assert keys(filled("ingest", "bad.jsonl", "--json").json) == contract("ingest")
+    Path("review.md").write_text("QUESTIONS:\n1. Which seeds did you use?\n", encoding="utf-8")
+    kinds = {"answerable", "authors"}
+    assert keys(filled("review", "review.md", "--json").json) == contract("review") - kinds

@@ -6,6 +6,7 @@ import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doubles.commands import Rag, failed, write
@@ -32,6 +33,7 @@ from hypothesis import strategies as st
 
 from eval.items import Item
 from eval.metrics.measures import METRICS
+from eval.metrics.scores import score
 from eval.questions.gold import Gold
 from eval.report import figures, markdown, page, provenance, shown
 from eval.report.highlight import parts
@@ -77,7 +79,7 @@ def read(html: str) -> Reader:
             "2 gold papers missed",
         ),
         (item(question(6, "unlabelled"), ("A.", True, [cite()])), State.UNSCORED, "answered"),
-        (item(question(6)), State.WRONG, "refused, though answerable"),
+        (item(question(6)), State.UNSCORED, "refused, though answerable"),
         (item(question(6), ("A.", True, [cite()])), State.UNSCORED, "answered"),
         (
             item(question(6, must_include=("(",)), ("A.", True, [cite()])),
@@ -87,14 +89,37 @@ def read(html: str) -> Reader:
         (item(question(6, "unlabelled")), State.UNSCORED, "refused"),
         (
             item(question(6, "unlabelled"), ("A.", False, []), ("B.", False, [])),
-            State.WRONG,
-            "2 unsupported statements",
+            State.UNSCORED,
+            "answered, 2 unsupported statements",
         ),
+        (
+            item(question(6, gold=(("alpha",),)), ("A.", False, [cite()]), unknown=["z"]),
+            State.RIGHT,
+            "right, an unsupported statement, an invented ID",
+        ),
+        (item(question(6, "unanswerable", gold=(("b",),))), State.RIGHT, "refused, rightly"),
     ],
 )
 def test_verdicts(given_item: Item, state: State, words: str) -> None:
     verdict = judge(given_item)
     assert (verdict.state, verdict.words) == (state, words)
+
+
+@pytest.mark.parametrize("kind", ["fact", "unanswerable", "unlabelled"])
+@pytest.mark.parametrize("gold", [(), (("alpha",),), (("omega",),)])
+@pytest.mark.parametrize("patterns", [{}, {"must_include": ("A",)}, {"must_include": ("(",)},
+                                      {"must_not_include": ("A",)}])  # fmt: skip
+@pytest.mark.parametrize("said", [(), (("A.", False, [cite()]),)])
+def test_a_verdict_is_that_of_the_metrics(
+    kind: str, gold: Any, patterns: dict[str, Any], said: tuple[Any, ...]
+) -> None:
+    given_item = item(question(6, kind, gold=gold, **patterns), *said)
+    scores = score(given_item)
+    right = scores["correct"] if kind != "unanswerable" else scores["refused"]
+    verdict = judge(given_item)
+    expected = {1.0: State.RIGHT, 0.0: State.WRONG, None: State.UNSCORED}[right]
+    assert verdict.state is expected
+    assert all(verdict.reasons)
 
 
 def test_failing_items_come_first_and_of_the_wrong_those_with_most_faults() -> None:

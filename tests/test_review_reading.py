@@ -138,3 +138,29 @@ def test_any_bytes_give_reviews_or_an_explanation(data: bytes) -> None:
             assert reviews_in(data, name)
         except ReadError as error:
             assert str(error).startswith(f"'{name}' ")
+
+
+def test_no_text_of_a_form_is_left_out() -> None:
+    form = {
+        "rating": "3: reject, not good enough",
+        "summary": "It is about graphs.",
+        "main_review": "Why is the bound loose?",
+        "methods_and_evaluation_criteria": {"value": "The choice of graphs is not motivated."},
+        "essential_references_not_discussed": "Lee et al. 2020 must be cited here.",
+        "code_of_conduct": "Yes",
+        "primary": "yes",
+        "title": "A title of the paper here",
+    }
+    (review,) = reviews_in(json.dumps([{"content": form}]).encode(), "r.json")
+    assert [(i.section, i.text) for i in find_items(review.text)] == [
+        ("comments", "Why is the bound loose?"),
+        ("methods and evaluation criteria", "The choice of graphs is not motivated."),
+        ("essential references not discussed", "Lee et al. 2020 must be cited here."),
+    ]
+    assert "reject" not in review.text
+    assert "title" not in review.text
+
+
+def test_a_number_too_long_to_read_is_named() -> None:
+    with pytest.raises(ReadError, match="is not JSON: a number in it is too long"):
+        reviews_in(b'{"review": ' + b"1" * 5000 + b"}", "r.json")

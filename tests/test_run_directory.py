@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from eval.runs.directory import (
     refuse_other,
     write_json,
     write_questions,
+    write_whole,
 )
 from rag.answer import Turn
 from rag.errors import RagError, ReadError, UsageError
@@ -29,9 +31,13 @@ ANSWER = {
     "confidence": 0.8,
     "text": "Yes.",
     "statements": [],
+    "papers": [],
     "usage": {"prompt_tokens": 600, "completion_tokens": 30},
     "seconds": {"total": 5.0},
 }
+FOUND = {
+    "rank": 1, "paper_id": "a", "title": "A", "score": 0.5, "dense_rank": 1, "lexical_rank": None,
+}  # fmt: skip
 FIRST = Question("1", "followup", "q?", (("000:1",),), ("x",), ("y",), (Turn("a", "b"),), "n")
 SECOND = Question("2", "unanswerable", "r?\u2028")
 ASKED = [(FIRST, Gold((frozenset({"b", "a"}), frozenset()))), (SECOND, Gold(()))]
@@ -138,7 +144,7 @@ def test_a_run_begins_in_a_new_or_empty_directory_or_where_one_was_killed_at_onc
     prepare(RUN)
     (RUN / "results.jsonl").touch()
     (RUN / ".results.jsonl.lock").touch()
-    (RUN / "run.json.new").write_text("{")
+    (RUN / ".run.json.new").write_text("{")
     prepare(RUN)
     (RUN / "results.jsonl").write_text("my own\n")
     with pytest.raises(UsageError, match="run holds something other than a run"):
@@ -199,6 +205,35 @@ def test_a_full_disk_leaves_the_file_as_it_was(monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
+def test_a_file_name_that_is_no_utf_8_is_kept() -> None:
+    name = os.fsdecode(b"q\xff.jsonl")
+    made(questions={"name": name})
+    meta = read_meta(RUN)
+    assert meta is not None
+    assert meta["questions"]["name"] == name
+    assert sorted(path.name for path in RUN.iterdir()) == [
+        "questions.jsonl",
+        "results.jsonl",
+        "run.json",
+    ]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "full"), ValueError(), KeyboardInterrupt()]
+)
+def test_whatever_stops_a_writing_nothing_is_left_beside_the_file(error: BaseException) -> None:
+    def parts() -> Iterator[str]:
+        yield "{"
+        raise error
+
+    made()
+    before = (RUN / "run.json").read_bytes()
+    with pytest.raises((RagError, type(error))):
+        write_whole(RUN / "run.json", parts())
+    assert (RUN / "run.json").read_bytes() == before
+    assert len(list(RUN.iterdir())) == 3
+
+
 def test_the_environment_says_what_and_never_whose(monkeypatch: pytest.MonkeyPatch) -> None:
     versions = environment.versions()
     assert versions["python"].count(".") == 2
@@ -236,6 +271,13 @@ def test_the_checkout_is_named_by_its_commit(tmp_path: Path) -> None:
         ("answer", {**ANSWER, "confidence": float("nan")}, "answer.confidence: "),
         ("answer", "x", "answer: "),
         ("answer", None, "neither or both"),
+        ("answer", {**ANSWER, "confidence": 1.5}, "answer.confidence: "),
+        ("answer", {k: v for k, v in ANSWER.items() if k != "papers"}, "answer.papers: "),
+        ("answer", {**ANSWER, "papers": [{"paper_id": "a"}]}, "answer.papers.0.title: "),
+        ("retrieved", [FOUND | {"dense_rank": "1"}], "retrieved.0.dense_rank: "),
+        ("retrieved", [{k: v for k, v in FOUND.items() if k != "lexical_rank"}], "lexical_rank: "),
+        ("judge", {"model": "m", "support": "0.5"}, "judge.support: "),
+        ("at", 5, "at: "),
         ("entailment", [{"all": True}], "entailment.0.each: "),
     ],
 )
@@ -244,3 +286,32 @@ def test_a_result_of_another_shape_is_named(field: str, value: Any, said: str) -
     with pytest.raises(ReadError, match=r"results\.jsonl, line 2, is not a result") as error:
         list(run.items)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("gold", 5, "gold: "),
+        ("gold", [["a"], "b"], "gold.1: "),
+        ("kind", None, "kind: "),
+        ("must_include", [5], "must_include.0: "),
+        ("history", [{"question": "q"}], "history.0.answer: "),
+        ("history", "before", "history: "),
+        ("note", 7, "note: "),
+        ("id", 1, "id: "),
+    ],
+)
+def test_a_question_of_another_shape_is_named(field: str, value: Any, said: str) -> None:
+    made(result("1"), result("2"))
+    file = RUN / "questions.jsonl"
+    first, second = map(json.loads, file.read_text().strip().split("\n"))
+    file.write_text(f"{json.dumps(second)}\n{json.dumps({**first, field: value})}\n")
+    with pytest.raises(ReadError, match=r"questions\.jsonl, line 2, is damaged \(") as error:
+        list(read_run(RUN).items)
+    assert said in str(error.value)
+
+
+def test_an_identity_that_is_none_is_named() -> None:
+    made(identity=["x"])
+    with pytest.raises(ReadError, match=r'"identity" in run.run\.json is damaged'):
+        read_meta(RUN)

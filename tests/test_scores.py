@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 import warnings
 from math import log2
 from pathlib import Path
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.items import Item
+from eval.metrics import expressions
 from eval.metrics.expressions import found as matches
 from eval.metrics.scores import MEANS, METRICS, STATISTICS, score, scored
 from eval.questions.datasets import read_questions
@@ -33,7 +33,8 @@ def test_every_score_is_a_metric_and_every_metric_says_what_it_is() -> None:
         assert metric.name == name
         assert metric.title
         assert metric.meaning.endswith(".")
-        assert (metric.worst is None) == (metric.unit != "share")
+        counted = metric.unit == "share" and metric.mean and name != "refusal_precision"
+        assert (metric.worst is not None) == counted
 
 
 def test_a_right_answer() -> None:
@@ -112,11 +113,12 @@ def test_expected_facts(
     assert score(answered)["correct"] == expected
 
 
-def test_an_expression_that_backtracks_without_end_is_given_up() -> None:
+def test_an_expression_that_backtracks_without_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(expressions, "MOST_SECONDS", 0.05)
     answered = item(said("a", text="a" * 60 + "!"), gold=[["a"]], must_include=("(?:a|a)*$",))
-    started = time.perf_counter()
     assert only(answered, "must_include", "correct", "brier", "gold_recall") == (None,) * 3 + (1.0,)
-    assert time.perf_counter() - started < 10
 
 
 @pytest.mark.parametrize(

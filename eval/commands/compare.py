@@ -92,7 +92,7 @@ def _finish(comparisons: list[Comparison], limits: list[Limit]) -> None:
     Raises:
         RagError: there is nothing to compare, or not in a metric that has a limit.
     """
-    from eval.runs.comparison_report import exceeded
+    from eval.runs.comparison_report import beyond, exceeded, failed_unseen
     from rag.render import Screen
 
     messages = Screen(stderr=True)
@@ -105,7 +105,7 @@ def _finish(comparisons: list[Comparison], limits: list[Limit]) -> None:
     broken = [(c, *pair) for c in comparisons for pair in exceeded(c, limits)]
     for comparison, limit, found in broken:
         messages.line(_verdict(comparison, limit, found), "red")
-    if any(found.worse_by is not None for _, _, found in broken):
+    if any(beyond(limit, f) or failed_unseen(c, limit.metric) for c, limit, f in broken):
         raise typer.Exit(WORSE)
     left = [c for c in comparisons if c.unreached] if limits else []
     for comparison in left:
@@ -119,14 +119,22 @@ def _finish(comparisons: list[Comparison], limits: list[Limit]) -> None:
 
 
 def _verdict(comparison: Comparison, limit: Limit, found: Difference) -> str:
-    if found.worse_by is None:
+    from eval.runs.comparison_report import beyond, failed_unseen
+
+    if beyond(limit, found):
         return (
-            f"{limit.metric} cannot be compared: it applies to no question that {comparison.a} and "
-            f"{comparison.b} share. Use --fail-if-worse with a metric of the table."
+            f"{comparison.b} is worse: {limit.metric} went from {found.a:.4g} to {found.b:.4g} on "
+            f"{found.n} questions, by more than {limit.delta:g}."
+        )
+    if more := failed_unseen(comparison, limit.metric):
+        return (
+            f"{comparison.b} is worse: {more} more of its questions failed than of "
+            f"{comparison.a}, and {limit.metric} leaves failed ones out. Ask them again with "
+            "`rag eval answers --retry-failed`."
         )
     return (
-        f"{comparison.b} is worse: {limit.metric} went from {found.a:.4g} to {found.b:.4g} on "
-        f"{found.n} questions, by more than {limit.delta:g}."
+        f"{limit.metric} cannot be compared: it applies to no question that {comparison.a} and "
+        f"{comparison.b} share. Use --fail-if-worse with a metric of the table."
     )
 
 

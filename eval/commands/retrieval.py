@@ -16,66 +16,75 @@ if TYPE_CHECKING:
     from eval.retrieval.report import Report
 
 
+_Corpus = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--corpus",
+        metavar="PATH",
+        help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv; or any file or folder "
+        "that `rag ingest` reads (may be given more than once).",
+    ),
+]
+_Queries = Annotated[
+    Path | None, typer.Option(metavar="FILE", help='JSON lines with "id" and "text".')
+]
+_Qrels = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Judgements: a TSV of query, paper and grade with a header, or TREC's four columns.",
+    ),
+]
+_Runs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Measure this TREC run instead of searching; of several, the first is compared "
+        "to each other one.",
+    ),
+]
+_Baselines = Annotated[
+    bool, typer.Option("--baselines", help="Compare to plain BM25 and plain dense.")
+]
+_Depth = Annotated[
+    int,
+    typer.Option(
+        min=10, max=1000, help="Papers for each query; measures that look deeper are left out."
+    ),
+]
+_RunOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the run there, in TREC's form; baselines beside it as NAME.bm25.EXT and "
+        "NAME.dense.EXT.",
+    ),
+]
+_QrelsOut = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the judgements there, in TREC's four columns."),
+]
+# Not rag's own --store: RAG_STORE names the user's papers, which a collection must not join.
+_Store = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keep the index there instead of in the cache directory (RAG_CACHE_DIR), where "
+        "one is kept for each corpus and embedding model.",
+    ),
+]
+
+
 def retrieval(  # noqa: PLR0917 - one parameter for each option
-    corpus: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--corpus",
-            metavar="PATH",
-            help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv; or any file or folder "
-            "that `rag ingest` reads (may be given more than once).",
-        ),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help='JSON lines with "id" and "text".'),
-    ] = None,
-    qrels: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Judgements: a TSV of query, paper and grade with a header, or TREC's four "
-            "columns.",
-        ),
-    ] = None,
-    run: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Measure this TREC run instead of searching; of several, the first is compared "
-            "to each other one.",
-        ),
-    ] = None,
-    baselines: Annotated[
-        bool, typer.Option("--baselines", help="Compare to plain BM25 and plain dense.")
-    ] = False,
-    depth: Annotated[
-        int,
-        typer.Option(
-            min=10, max=1000, help="Papers for each query; measures that look deeper are left out."
-        ),
-    ] = 100,
-    run_out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the run there, in TREC's form; baselines beside it as NAME.bm25.EXT and "
-            "NAME.dense.EXT.",
-        ),
-    ] = None,
-    qrels_out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the judgements there, in TREC's four columns."),
-    ] = None,
-    # Not rag's own --store: RAG_STORE names the user's papers, which a collection must not join.
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep the index there instead of in the cache directory (RAG_CACHE_DIR), where "
-            "one is kept for each corpus and embedding model.",
-        ),
-    ] = None,
+    corpus: _Corpus = None,
+    queries: _Queries = None,
+    qrels: _Qrels = None,
+    run: _Runs = None,
+    baselines: _Baselines = False,
+    depth: _Depth = 100,
+    run_out: _RunOut = None,
+    qrels_out: _QrelsOut = None,
+    store: _Store = None,
     json: JsonOption = False,
 ) -> None:
     """Measure how well papers are found: nDCG@10, MRR@10, recall and MAP, with intervals.
@@ -84,11 +93,9 @@ def retrieval(  # noqa: PLR0917 - one parameter for each option
     of papers and embedding model tell one index from another.
     """
     from eval.retrieval.collection import read_collection
-    from eval.retrieval.report import remarks, table, to_json
     from eval.retrieval.run import HYBRID, WITH_BASELINES, measure_runs, run_names
     from eval.retrieval.trec import require_columns, write_qrels, write_run
     from rag.errors import UsageError
-    from rag.render import Screen
 
     systems = list(run_names(run)) if run else WITH_BASELINES if baselines else HYBRID
     runs_out = _run_files(run_out, systems)
@@ -103,18 +110,25 @@ def retrieval(  # noqa: PLR0917 - one parameter for each option
         if run_out:  # before an hour of indexing
             require_columns(run_out, collection.queries)
         report = _searched(collection, systems, depth, store)
+    _show(report, json=json)
+    for file, name in runs_out:
+        write_run(file, report.runs[name], name)
+    if qrels_out:
+        write_qrels(qrels_out, report.collection.qrels)
+
+
+def _show(report: Report, *, json: bool) -> None:
+    from eval.retrieval.report import remarks, table, to_json
+    from rag.render import Screen
+
     messages, screen = Screen(stderr=True), Screen()
     for remark in remarks(report):
         messages.line(remark)
     if json:
         print_json(to_json(report))
-    else:
-        for line in table(report):
-            screen.line(line)
-    for file, name in runs_out:
-        write_run(file, report.runs[name], name)
-    if qrels_out:
-        write_qrels(qrels_out, report.collection.qrels)
+        return
+    for line in table(report):
+        screen.line(line)
 
 
 def _spare(corpus: Sequence[Path], files: Sequence[Path], outputs: Sequence[Path]) -> None:

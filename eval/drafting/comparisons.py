@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 from random import Random
 
 from eval.drafting import checks
 from eval.drafting.corpus import Corpus, name_of, sentences, word_pattern
-from eval.drafting.plan import Plan
+from eval.drafting.plan import Check, Plan
 from eval.drafting.topics import KEYWORD, TOPIC, Nearness
 from eval.drafting.vocabulary import BOILERPLATE, shared_terms
 from eval.retrieval.terms import holds, is_content, key, searchable, words
@@ -114,8 +114,7 @@ def _closest(first: Paper, second: Paper, corpus: Corpus) -> tuple[_Pair, str]:
 
 def _plan(papers: tuple[Paper, Paper], pair: _Pair, topic: str, corpus: Corpus) -> Iterator[Plan]:
     """The plan, if both papers have a name and both sentences words of their own."""
-    names = [name_of(paper) for paper in papers]
-    first, second = names
+    first, second = (name_of(paper) for paper in papers)
     if first is None or second is None or key(first) == key(second):
         return
     patterns = [
@@ -124,6 +123,7 @@ def _plan(papers: tuple[Paper, Paper], pair: _Pair, topic: str, corpus: Corpus) 
     ]
     if not all(patterns) or any(len(e.text.split()) < _FEWEST_WORDS for e in pair):
         return
+    sides = zip((first, second), pair, strict=True)
     yield Plan(
         kind="compare",
         papers=papers,
@@ -132,22 +132,27 @@ def _plan(papers: tuple[Paper, Paper], pair: _Pair, topic: str, corpus: Corpus) 
         must_include=tuple(patterns),
         note=f"Both are about {topic}",
         prompt="draft_compare",
-        values={
-            "topic": topic,
-            "sides": [
-                {"name": name, "sentence": sentence.text}
-                for name, sentence in zip(names, pair, strict=True)
-            ],
-        },
-        checks=(
-            checks.one_question,
-            checks.stands_alone,
-            checks.does_not_tell(patterns),
-            checks.says_all([first, second]),
-            checks.speaks_of(topic, [first, second]),
-            checks.says_only(papers),
-            checks.no_copy_of([sentence.text for sentence in pair]),
-        ),
+        values={"topic": topic, "sides": [{"name": n, "sentence": e.text} for n, e in sides]},
+        checks=_checks(papers, (first, second), pair, patterns, topic),
+    )
+
+
+def _checks(
+    papers: tuple[Paper, Paper],
+    names: tuple[str, str],
+    pair: _Pair,
+    patterns: Sequence[str],
+    topic: str,
+) -> tuple[Check, ...]:
+    """What a wording of the question must pass."""
+    return (
+        checks.one_question,
+        checks.stands_alone,
+        checks.does_not_tell(patterns),
+        checks.says_all(names),
+        checks.speaks_of(topic, names),
+        checks.says_only(papers),
+        checks.no_copy_of([sentence.text for sentence in pair]),
     )
 
 

@@ -10,7 +10,7 @@ from random import Random
 from eval.drafting import checks
 from eval.drafting.corpus import Corpus, name_of, sentences
 from eval.drafting.figures import Figure, figures
-from eval.drafting.plan import Plan
+from eval.drafting.plan import Check, Plan
 from eval.retrieval.terms import key
 from rag.facts import names
 from rag.types import Evidence, Paper
@@ -55,7 +55,6 @@ def _worth(fact: Fact, name: str | None) -> float:
 def _plan(fact: Fact, corpus: Corpus) -> Plan:
     paper, sentence, figure = fact.paper, fact.sentence, fact.figure
     name = name_of(paper)
-    told = [v for other in figures(sentence.text) if other.weight > 1 for v in other.values]
     return Plan(
         kind="fact",
         papers=(paper,),
@@ -72,17 +71,25 @@ def _plan(fact: Fact, corpus: Corpus) -> Plan:
             "sentence": figure.taken_out(sentence.text),
             "clause": figure.clause(sentence.text),
         },
-        checks=(
-            checks.one_question,
-            checks.stands_alone,
-            checks.asks_for_number,
-            # Another number of the sentence would tell what is not asked for, or mix the two up.
-            checks.does_not_tell(figure.patterns, told),
-            *([checks.tells_paper(own_names(paper, corpus), corpus.frequency)] if name else []),
-            checks.speaks_of(figure.about(sentence.text), []),
-            checks.says_only([paper]),
-            checks.no_copy_of([sentence.text]),
-        ),
+        checks=_checks(fact, corpus),
+    )
+
+
+def _checks(fact: Fact, corpus: Corpus) -> tuple[Check, ...]:
+    """What a wording of the question must pass."""
+    paper, figure, text = fact.paper, fact.figure, fact.sentence.text
+    told = [v for other in figures(text) if other.weight > 1 for v in other.values]
+    named = name_of(paper) is not None
+    return (
+        checks.one_question,
+        checks.stands_alone,
+        checks.asks_for_number,
+        # Another number of the sentence would tell what is not asked for, or mix the two up.
+        checks.does_not_tell(figure.patterns, told),
+        *([checks.tells_paper(own_names(paper, corpus), corpus.frequency)] if named else []),
+        checks.speaks_of(figure.about(text), []),
+        checks.says_only([paper]),
+        checks.no_copy_of([text]),
     )
 
 

@@ -47,9 +47,6 @@ _COUNTED = re.compile(r"fewer (?P<words>[a-z-]+s)\b")
 _ANY_MEASURE = r"(?<![\w.,])\d[\d.,]*\s*\\?(?:%|percent|×|x\b|times|-?fold)"
 _ON = re.compile(r"\bon (?P<data>[^\W_]+(?:[-.][^\W_]+)*(?: [A-Z][\w-]*)*)")
 _CHECKS = (checks.one_question, checks.stands_alone, checks.asks_for_number, checks.no_number)
-_COUNTED = re.compile(r"fewer (?P<words>[a-z-]+s)\b")
-# What an answer would have to make up.
-_ANY_MEASURE = r"(?<![\w.,])\d[\d.,]*\s*\\?(?:%|percent|×|x\b|times|-?fold)"
 
 
 def plan_near_misses(corpus: Corpus, nearness: Nearness, random: Random) -> Iterator[Plan]:

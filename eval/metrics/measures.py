@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Better = Literal["higher", "lower", "neutral"]
+Better = Literal["higher", "lower"]
 Unit = Literal["share", "count", "seconds", "tokens"]
 
 
@@ -14,9 +14,10 @@ Unit = Literal["share", "count", "seconds", "tokens"]
 class Metric:
     """A figure; a `share` lies in 0..1. With `mean` each item has a score, and it is their mean.
 
-    Shares with `mean` count every item that they apply to, failed ones with the worst value. What
-    has no worst value (counts, seconds, tokens), and what judges the confidence over all items
-    (ECE, AURC, coverage), is of the items that have an answer.
+    Shares with `mean` count every item that they apply to, failed ones with the worst value. Failed
+    ones are left out of what has no worst value (counts, seconds, tokens), of what judges the
+    confidence over all items (ECE, AURC, coverage), and with `of_some` of a mean over the items
+    that an answer made its own (those refused).
     """
 
     name: str
@@ -25,11 +26,12 @@ class Metric:
     unit: Unit
     meaning: str
     mean: bool = True
+    of_some: bool = False
 
     @property
     def worst(self) -> float | None:
         """What a failed item scores; None where it has no part in the figure."""
-        if self.unit != "share":
+        if self.unit != "share" or self.of_some or not self.mean:
             return None
         return 0.0 if self.better == "higher" else 1.0
 
@@ -97,6 +99,7 @@ _ALL = (
     Metric(
         "refusal_precision", "Refusal precision", _HIGHER, "share",
         "Of the refused questions those that are unanswerable; failed ones were not refused.",
+        of_some=True,
     ),
     Metric(
         "brier", "Brier score", _LOWER, "share",

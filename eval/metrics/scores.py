@@ -21,7 +21,17 @@ from eval.metrics.measures import MEANS, METRICS, STATISTICS, Metric
 from eval.questions.fields import UNLABELLED
 from eval.retrieval.ranking import measure
 
-__all__ = ["MEANS", "METRICS", "STATISTICS", "Metric", "Scored", "score", "scored"]
+__all__ = [
+    "MEANS",
+    "METRICS",
+    "STATISTICS",
+    "Metric",
+    "Scored",
+    "right",
+    "rightness",
+    "score",
+    "scored",
+]
 
 Scores = dict[str, float | None]
 
@@ -69,6 +79,20 @@ def scored(items: Iterable[Item]) -> list[Scored]:
         _rank(batch, found)
         done += found
     return done
+
+
+def right(values: Mapping[str, float | None]) -> float | None:
+    """1.0 if answered correctly, or refused where that is right; None where nobody can say."""
+    return values["refused"] if values["correct"] is None else values["correct"]
+
+
+def rightness(item: Item) -> float | None:
+    """What `right` says of one item.
+
+    Raises:
+        ReadError: the item's verdicts do not fit its answer.
+    """
+    return right(_without_ranking(item))
 
 
 def _rank(items: Sequence[Item], found: Sequence[Scored]) -> None:

@@ -9,13 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eval.lines import read_lines
 from eval.questions.fields import UNLABELLED, checked_fields, doubtful_kind, unknown_fields
-from eval.questions.gold import GoldIndex
 from rag.answer import Turn
 from rag.batch.questions import read_questions as read_bulk
 from rag.errors import ReadError
-from rag.readers.encoding import decode
-from rag.types import Paper
 
 TABLES = (".csv", ".tsv")
 
@@ -95,7 +93,7 @@ def read_questions(path: Path) -> QuestionSet:
         ReadError, UsageError: the file cannot be read, is no text, or holds no question at all.
     """
     table = path.suffix.lower() in TABLES
-    found = _read_table(path) if table else _gathered(_json_rows(_text(path)))
+    found = _read_table(path) if table else _gathered(_json_rows(read_lines(path)))
     if not found.questions:
         first = f" Line {p.line}: {p.message}." if (p := next(iter(found.problems), None)) else ""
         raise ReadError(
@@ -103,11 +101,6 @@ def read_questions(path: Path) -> QuestionSet:
             '{"id", "kind", "question"}, or CSV with a column `question`.'
         )
     return replace(found, name=path.name)
-
-
-def resolve_gold(question: Question, papers: Iterable[Paper]) -> list[set[str]]:
-    """Each gold group as the IDs that papers have in the store; for many, see `GoldIndex`."""
-    return [set(group) for group in GoldIndex(papers).resolve(question.gold).groups]
 
 
 def question_json(question: Question) -> dict[str, Any]:
@@ -140,8 +133,8 @@ def _read_table(path: Path) -> QuestionSet:
 _Row = tuple[int, object | ValueError]
 
 
-def _json_rows(text: str) -> Iterator[_Row]:
-    for number, line in _lines(text):
+def _json_rows(lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
+    for number, line in lines:
         try:
             yield number, json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -179,20 +172,3 @@ def _question(raw: object, first_lines: Mapping[str, int]) -> Question:
     if question.id in first_lines:
         raise ValueError(f"the ID {question.id!r} stands in line {first_lines[question.id]} too")
     return question
-
-
-def _text(path: Path) -> str:
-    try:
-        return decode(path.read_bytes())
-    except OSError as error:
-        raise ReadError(
-            f"{path} cannot be read: {error.strerror or error}. Check the path."
-        ) from error
-    except ReadError as error:
-        raise ReadError(f"{path} cannot be read: {error}") from error
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that hold anything, with their numbers from 1."""
-    # Not splitlines: JSON may hold U+2028 and its like inside a string.
-    return ((n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip())

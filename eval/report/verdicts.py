@@ -9,13 +9,15 @@ from typing import Any
 
 from eval.items import Item
 from eval.metrics.expressions import found
+from eval.metrics.scores import rightness
 from eval.questions.fields import UNLABELLED
 
 
 class State(IntEnum):
     """What became of an item, in the order in which a reader looks for them.
 
-    Unscored is an answer without fault to a question of which nothing is expected.
+    Right and wrong are as the metrics `correct` and `refused` have it. Unscored is an answer of
+    which they cannot say: nothing is expected, or an expression cannot be searched.
     """
 
     FAILED = 0
@@ -44,8 +46,9 @@ _MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An item's state with its reasons, and what of the expected is there.
+    """An item's state, what there is to say of it, and what of the expected is there.
 
+    `reasons` make an item wrong, or are remarks that change nothing: unsupported statements, say.
     `gold`: each group's IDs and whether one of them is cited. `wanted`, `forbidden`: each regular
     expression and whether it matches the answer's text.
     """
@@ -72,7 +75,11 @@ class _Faults:
 
 
 def judge(item: Item) -> Verdict:
-    """The verdict on one item; see `eval.items.Item` for what it holds."""
+    """The verdict on one item; see `eval.items.Item` for what it holds.
+
+    Raises:
+        ReadError: the item's verdicts do not fit its answer.
+    """
     if item.result is None:
         return Verdict(State.SKIPPED, ("not reached",))
     answer = item.answer
@@ -83,10 +90,17 @@ def judge(item: Item) -> Verdict:
     gold = tuple((group, bool(group & cited)) for group in item.gold)
     wanted = tuple((p, found(p, text)) for p in item.question.must_include)
     forbidden = tuple((p, found(p, text)) for p in item.question.must_not_include)
-    if faults := _faults(item, answer, gold, wanted, forbidden):
-        return Verdict(State.WRONG, tuple(faults), gold, wanted, forbidden)
-    state, words = _faultless(item, answer, (*wanted, *forbidden))
-    return Verdict(state, (words,), gold, wanted, forbidden)
+    state = _STATES[rightness(item)]
+    faults = _faults(item, answer, gold, wanted, forbidden)
+    said = _said(state, answer, (*wanted, *forbidden))
+    # What is wrong, or was refused in vain, needs no other word.
+    reasons = (
+        faults if faults and (state is State.WRONG or not answer["answered"]) else said + faults
+    )
+    return Verdict(state, tuple(reasons), gold, wanted, forbidden)
+
+
+_STATES = {1.0: State.RIGHT, 0.0: State.WRONG, None: State.UNSCORED}
 
 
 def cited_ids(answer: Mapping[str, Any]) -> frozenset[str]:
@@ -94,16 +108,16 @@ def cited_ids(answer: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(c["paper_id"] for s in answer["statements"] for c in s["citations"])
 
 
-def _faultless(
-    item: Item, answer: Mapping[str, Any], patterns: Iterable[tuple[str, bool | None]]
-) -> tuple[State, str]:
-    """What an answer is that has no fault to be seen."""
-    said = "answered" if answer["answered"] else "refused"
-    if not _expects(item):
-        return State.UNSCORED, said
-    if answer["answered"] and any(matches is None for _, matches in patterns):
-        return State.UNSCORED, f"{said}; an expression cannot be searched"
-    return State.RIGHT, "right" if answer["answered"] else "refused, rightly"
+def _said(
+    state: State, answer: Mapping[str, Any], patterns: Iterable[tuple[str, bool | None]]
+) -> list[str]:
+    """What an answer is, whatever its faults."""
+    if state is State.RIGHT:
+        return ["right" if answer["answered"] else "refused, rightly"]
+    if not answer["answered"]:
+        return ["refused"]
+    unclear = any(matches is None for _, matches in patterns)
+    return ["answered; an expression cannot be searched" if unclear else "answered"]
 
 
 def _faults(
@@ -114,13 +128,14 @@ def _faults(
     forbidden: Iterable[tuple[str, bool | None]],
 ) -> list[str]:
     """What is wrong with an answer, the gravest first; a refusal has no other fault."""
-    if not answer["answered"] and item.question.answerable:
-        free = item.question.kind == UNLABELLED and not _expects(item)
+    answerable = item.question.answerable
+    if not answer["answered"]:
+        free = not answerable or (item.question.kind == UNLABELLED and not _expects(item))
         return [] if free else ["refused, though answerable"]
     faults = _Faults()
-    if answer["answered"] and not item.question.answerable:
-        faults.add(1, "answered, though unanswerable", "")
-    faults.add(sum(not hit for _, hit in gold), "a gold paper missed", "{} gold papers missed")
+    faults.add(not answerable, "answered, though unanswerable", "")
+    missed = sum(not hit for _, hit in gold) if answerable else 0
+    faults.add(missed, "a gold paper missed", "{} gold papers missed")
     faults.add(sum(hit is False for _, hit in wanted), "a fact missed", "{} facts missed")
     faults.add(sum(hit is True for _, hit in forbidden), "a false fact", "{} false facts")
     unsupported = sum(not s["supported"] for s in answer["statements"])
@@ -131,7 +146,6 @@ def _faults(
 
 
 def _expects(item: Item) -> bool:
-    """Whether anything is known of a right answer."""
+    """Whether anything is known of a right answer to an answerable question."""
     question = item.question
-    expected = item.gold or question.must_include or question.must_not_include
-    return bool(expected) or not question.answerable
+    return bool(item.gold or question.must_include or question.must_not_include)

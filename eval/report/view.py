@@ -67,9 +67,8 @@ class Figure:
 
     @property
     def better(self) -> str:
-        """Which way is better, as a sentence; empty where neither is."""
-        way = METRICS[self.name].better
-        return "" if way == "neutral" else f"{way.capitalize()} is better."
+        """Which way is better, as a sentence."""
+        return f"{METRICS[self.name].better.capitalize()} is better."
 
     @property
     def share(self) -> bool:

@@ -12,15 +12,12 @@ import numpy as np
 
 from eval.items import Item
 from eval.metrics import calibration
-from eval.metrics.scores import METRICS, Scored, scored
+from eval.metrics.scores import METRICS, Scored, right, scored
 from eval.metrics.summary import PERCENTILES, TIMES
-from eval.runs.directory import META, Run
+from eval.runs.differences import differences
+from eval.runs.directory import Run
 from eval.statistics.estimates import RESAMPLES, Statistic, holm, paired_test, resampled
 from eval.statistics.intervals import TAIL, Values
-from rag.errors import ReadError
-
-# Whether a question is refused depends on the run: pairs of refused ones would never differ.
-_RATIO = "refusal_precision"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +31,8 @@ class Asked:
 
     @property
     def right(self) -> float | None:
-        """1.0 if answered correctly, or refused where that is right; None where nobody can say."""
-        values = self.scored.values
-        return values["refused"] if values["correct"] is None else values["correct"]
+        """See `eval.metrics.scores.right`."""
+        return right(self.scored.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +79,8 @@ class Comparison:
 
     `shared` were reached in both with the same text. `otherwise`: the ID is in both, with another
     text; `unreached` were not asked in one or both; `expectations` are shared ones of which the
-    runs expect different papers or facts; `failed` counts the shared ones without an answer in a
-    and in b. `differing`: setting -> what a and b were made with.
+    runs expect different papers or facts; `failed` are the shared ones without an answer in a and
+    those without one in b. `differing`: setting -> what a and b were made with.
     `won` and `lost` are shared questions on which b did better and worse.
     """
 
@@ -96,7 +92,7 @@ class Comparison:
     otherwise: tuple[str, ...]
     unreached: tuple[str, ...]
     expectations: tuple[str, ...]
-    failed: tuple[int, int]
+    failed: tuple[tuple[str, ...], tuple[str, ...]]
     differing: Mapping[str, tuple[object, object]]
     metrics: tuple[Difference, ...]
     won: tuple[str, ...]
@@ -130,9 +126,6 @@ def compare(
 
     `by` names the metric by which questions are won and lost, one of `MEANS`; without, it is
     whether they were answered rightly.
-
-    Raises:
-        ReadError: what a run was made with is damaged.
     """
     both = [name for name in a.asked if name in b.asked]
     same = [name for name in both if a.asked[name].text == b.asked[name].text]
@@ -148,8 +141,11 @@ def compare(
         otherwise=tuple(n for n in both if a.asked[n].text != b.asked[n].text),
         unreached=tuple(name for name in same if name not in reached),
         expectations=tuple(x.id for x, y in pairs if x.expected != y.expected),
-        failed=(sum(x.scored.failed for x, _ in pairs), sum(y.scored.failed for _, y in pairs)),
-        differing=_differing(_identity(a), _identity(b)),
+        failed=(
+            tuple(x.id for x, _ in pairs if x.scored.failed),
+            tuple(y.id for _, y in pairs if y.scored.failed),
+        ),
+        differing=differences(a.meta["identity"], b.meta["identity"]),
         metrics=_corrected([_difference(name, pairs, seed) for name in names]),
         won=tuple(name for name, gain in gains if gain > 0),
         lost=tuple(name for name, gain in gains if gain < 0),
@@ -171,7 +167,8 @@ def _gain(left: Asked, right: Asked, by: str | None) -> float:
 
 
 def _difference(name: str, pairs: Pairs, seed: int) -> Difference:
-    if METRICS[name].mean and name != _RATIO:
+    # Whether a question is refused depends on the run: pairs of refused ones would never differ.
+    if METRICS[name].mean and not METRICS[name].of_some:
         return _mean_difference(name, pairs, seed)
     rows = _rows(name, pairs)
     statistic = _STATISTICS[name]
@@ -229,13 +226,13 @@ def _rows(name: str, pairs: Pairs) -> Values:
 def _cells(name: str, asked: Asked) -> Sequence[float]:
     if name in ("ece", "aurc", "coverage_at_5_risk"):
         return asked.scored.foretold or (math.nan, math.nan)
-    value = asked.scored.values[name.rpartition("_p")[0] if name != _RATIO else name]
+    value = asked.scored.values[name if METRICS[name].mean else name.rpartition("_p")[0]]
     return (math.nan if value is None else value,)
 
 
 def _usable(name: str, row: Sequence[float]) -> bool:
     known = [not math.isnan(cell) for cell in row]
-    return any(known) if name == _RATIO else all(known)
+    return any(known) if METRICS[name].of_some else all(known)
 
 
 def _ratio(rows: Values) -> float | None:
@@ -248,7 +245,7 @@ def _quantile(q: float) -> Statistic:
 
 
 _STATISTICS: Mapping[str, Statistic] = {
-    _RATIO: _ratio,
+    "refusal_precision": _ratio,
     "ece": calibration.ece,
     "aurc": calibration.aurc,
     "coverage_at_5_risk": calibration.coverage_at_risk,
@@ -258,27 +255,3 @@ _STATISTICS: Mapping[str, Statistic] = {
         for percentile, q in PERCENTILES.items()
     },
 }
-
-
-def _identity(side: Side) -> Mapping[str, Any]:
-    found = side.meta.get("identity", {})
-    if not isinstance(found, Mapping):
-        raise ReadError(
-            f'"identity" in {side.directory / META} is damaged. Restore the file, or make the run '
-            "anew elsewhere."
-        )
-    return found
-
-
-def _differing(
-    one: Mapping[str, Any], other: Mapping[str, Any], before: str = ""
-) -> dict[str, tuple[object, object]]:
-    """`{"answer.seed": (0, 1)}`: every leaf of the two that is not the same."""
-    found: dict[str, tuple[object, object]] = {}
-    for key in dict.fromkeys((*one, *other)):
-        x, y = one.get(key), other.get(key)
-        if isinstance(x, Mapping) and isinstance(y, Mapping):
-            found |= _differing(x, y, f"{before}{key}.")
-        elif x != y:
-            found[f"{before}{key}"] = (x, y)
-    return found

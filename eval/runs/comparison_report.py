@@ -12,6 +12,7 @@ from eval.metrics.scores import METRICS
 from eval.metrics.summary import aligned, shown
 from eval.report.shown import anchor
 from eval.runs.comparison import Comparison, Difference
+from eval.runs.differences import told
 from eval.runs.directory import RESULTS
 
 REPORT = "report.html"
@@ -52,15 +53,30 @@ class Links:
 
 
 def exceeded(comparison: Comparison, limits: Sequence[Limit]) -> list[tuple[Limit, Difference]]:
-    """The limits that b goes beyond, and those in which the runs cannot be compared."""
+    """The limits that b goes beyond, and those in which the runs cannot be compared.
+
+    Where a metric leaves failed questions out, b does not pass by failing more of them than a.
+    """
     metrics = {found.name: found for found in comparison.metrics}
     broken = []
     for limit in limits:
         found = metrics[limit.metric]
-        # What the sum of floats adds is no change for the worse.
-        if found.worse_by is None or found.worse_by > limit.delta + 1e-9:
+        unknown = found.worse_by is None
+        if unknown or beyond(limit, found) or failed_unseen(comparison, limit.metric):
             broken.append((limit, found))
     return broken
+
+
+def beyond(limit: Limit, found: Difference) -> bool:
+    """Whether b is known to be worse by more than the limit allows."""
+    # What the sum of floats adds is no change for the worse.
+    return found.worse_by is not None and found.worse_by > limit.delta + 1e-9
+
+
+def failed_unseen(comparison: Comparison, metric: str) -> int:
+    """How many questions more failed in b than in a, where the metric leaves failed ones out."""
+    a, b = map(len, comparison.failed)
+    return max(0, b - a) if METRICS[metric].worst is None else 0
 
 
 def to_json(
@@ -76,7 +92,9 @@ def to_json(
         "a": str(comparison.a),
         "b": str(comparison.b),
         "shared": len(comparison.shared),
-        "failed": dict(zip("ab", comparison.failed, strict=True)),
+        "failed": {name: len(ids) for name, ids in zip("ab", comparison.failed, strict=True)},
+        "failed_a": list(comparison.failed[0]),
+        "failed_b": list(comparison.failed[1]),
         "only_a": list(comparison.only_a),
         "only_b": list(comparison.only_b),
         "other_text": list(comparison.otherwise),
@@ -89,7 +107,12 @@ def to_json(
         "won": items(comparison.won),
         "lost": items(comparison.lost),
         "worse": [
-            {"metric": limit.metric, "delta": limit.delta, "worse_by": found.worse_by}
+            {
+                "metric": limit.metric,
+                "delta": limit.delta,
+                "worse_by": found.worse_by,
+                "failed_unseen": failed_unseen(comparison, limit.metric),
+            }
             for limit, found in exceeded(comparison, limits)
         ],
     }
@@ -101,7 +124,7 @@ def lines(comparison: Comparison, links: Mapping[Path, Links]) -> Iterator[str]:
     yield f"B  {comparison.b}"
     yield from _questions(comparison)
     if comparison.differing:
-        yield "Made differently: " + ", ".join(map(_differs, comparison.differing.items()))
+        yield "Made differently: " + ", ".join(told(comparison.differing))
     yield ""
     yield from aligned([_HEADER, *(_row(found) for found in comparison.metrics if found.n)])
     yield "+, -: questions better, worse in B; p: randomisation test, Holm's correction"
@@ -114,9 +137,11 @@ _HEADER = ("", "A", "B", "B - A", "95 % interval", "p", "n", "+", "-")
 
 
 def _questions(comparison: Comparison) -> Iterator[str]:
-    failed = "{} failed in A, {} in B".format(*comparison.failed)
+    failed = "{} failed in A, {} in B".format(*map(len, comparison.failed))
     yield f"{len(comparison.shared)} questions in both; {failed}"
     for what, names in (
+        ("failed in A", comparison.failed[0]),
+        ("failed in B", comparison.failed[1]),
         ("only in A", comparison.only_a),
         ("only in B", comparison.only_b),
         ("with another text, left out", comparison.otherwise),
@@ -126,13 +151,6 @@ def _questions(comparison: Comparison) -> Iterator[str]:
         if names:
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             yield f"{len(names)} {what}: {', '.join(names[:NAMED])}{more}"
-
-
-def _differs(named: tuple[str, tuple[object, object]]) -> str:
-    name, values = named
-    texts = [json.dumps(value, ensure_ascii=False) for value in values]
-    # Of two fingerprints one learns nothing.
-    return f"{name} ({texts[0]}, {texts[1]})" if max(map(len, texts)) <= 40 else name
 
 
 def _row(found: Difference) -> tuple[str, ...]:

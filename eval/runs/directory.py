@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ from typing import Any
 from eval.items import Item
 from eval.questions.datasets import Question, question_json
 from eval.questions.gold import Gold
+from eval.runs.differences import differences, told
 from eval.runs.lines import RunItems
 from rag.errors import RagError, ReadError, UsageError
+from rag.files import replace_text
 
 FORMAT = 1
 META, QUESTIONS, RESULTS, METRICS = "run.json", "questions.jsonl", "results.jsonl", "metrics.json"
@@ -29,9 +31,10 @@ class Run:
 
 
 def read_run(directory: Path, *, unfinished: bool = False) -> Run:
-    """Read a run; questions that a budget or Ctrl-C left out are items without a result.
+    """Read a run; questions that a budget left out are items without a result.
 
-    With `unfinished` also one that was killed, or is at work just now, as far as it has come.
+    With `unfinished` also one that was killed, by Ctrl-C too, or is at work just now, as far as it
+    has come.
 
     Raises:
         UsageError: there is no such directory, or it is no run of this format.
@@ -54,7 +57,7 @@ def read_meta(directory: Path) -> dict[str, Any] | None:
 
     Raises:
         UsageError: the run has another format.
-        ReadError: run.json cannot be read.
+        ReadError: run.json cannot be read, or does not say what the run was made with.
     """
     try:
         meta = read_json(directory / META)
@@ -65,6 +68,11 @@ def read_meta(directory: Path) -> dict[str, Any] | None:
         raise UsageError(
             f"The run in {directory} has format {version!r}; this version reads {FORMAT}. Use the "
             "version of the program that made it, or choose another directory."
+        )
+    if not isinstance(meta.setdefault("identity", {}), dict):
+        raise ReadError(
+            f'"identity" in {directory / META} is damaged. Restore the file, or make the run anew '
+            "elsewhere."
         )
     return dict(meta)
 
@@ -117,7 +125,7 @@ def prepare(directory: Path) -> None:
 def _is_left_over(path: Path) -> bool:
     """Whether a run that was killed before its first line may have left this file."""
     empty = path.name == RESULTS and path.stat().st_size == 0
-    return empty or path.name.startswith(".") or path.name == f"{META}.new"
+    return empty or path.name.startswith(".")
 
 
 def refuse_other(meta: Mapping[str, Any], identity: Mapping[str, Any], directory: Path) -> None:
@@ -126,27 +134,12 @@ def refuse_other(meta: Mapping[str, Any], identity: Mapping[str, Any], directory
     Raises:
         UsageError: it does not; the message names what differs.
     """
-    before = meta.get("identity", {})
-    changed = [
-        _change(name, before.get(name), identity.get(name))
-        for name in dict.fromkeys((*before, *identity))
-        if before.get(name) != identity.get(name)
-    ]
+    changed = told(differences(meta["identity"], identity), "{} then, {} now")
     if changed:
         raise UsageError(
             f"The run in {directory} was begun with something else: {'; '.join(changed)}. Go back "
             "to that to finish it, or choose another directory for a new run."
         )
-
-
-def _change(name: str, before: object, now: object) -> str:
-    if isinstance(before, dict) and isinstance(now, dict):
-        names = [k for k in dict.fromkeys((*before, *now)) if before.get(k) != now.get(k)]
-        return ", ".join(_change(f"{name}.{k}", before.get(k), now.get(k)) for k in names)
-    shown = [json.dumps(value, ensure_ascii=False) for value in (before, now)]
-    # Of two fingerprints one learns nothing.
-    told = max(map(len, shown)) <= 40
-    return f"{name} ({shown[0]} then, {shown[1]} now)" if told else name
 
 
 def write_questions(directory: Path, asked: Sequence[tuple[Question, Gold]]) -> None:
@@ -175,16 +168,8 @@ def write_whole(path: Path, parts: Iterable[str]) -> None:
     Raises:
         RagError: the disk is full, or the directory cannot be written; the old file is left.
     """
-    beside = path.with_name(f"{path.name}.new")
     with writing(path.parent):
-        try:
-            with beside.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(parts)
-            beside.replace(path)
-        except OSError:
-            with suppress(OSError):
-                beside.unlink()
-            raise
+        replace_text(path, parts)
 
 
 @contextmanager

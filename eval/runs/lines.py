@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, overload
 
 from eval.items import Item
 from eval.questions.datasets import Question
-from eval.runs.shape import fault
+from eval.runs.shape import fault, question_fault
 from rag.answer import Turn
 from rag.errors import ReadError
 
@@ -66,20 +66,27 @@ class RunItems(Sequence[Item]):
     def _read(self, places: Sequence[tuple[int, int | None]]) -> Iterator[Item]:
         with _opened(self._questions) as questions, _opened(self._results) as results:
             for asked, answered in places:
-                result = None if answered is None else self._result(results, answered)
-                yield _item(_at(questions, asked), result)
+                question = self._question(questions, asked)
+                yield _item(question, None if answered is None else self._result(results, answered))
+
+    def _question(self, questions: BinaryIO, place: int) -> Any:
+        question = _at(questions, place)
+        if (problem := question_fault(question)) is not None:
+            number = _number(questions, place)
+            raise ReadError(
+                f"{self._questions}, line {number}, is damaged ({problem}). {RUN_AGAIN}"
+            )
+        return question
 
     def _result(self, results: BinaryIO, place: int) -> Any:
         result = _at(results, place)
-        problem = fault(result)
-        if problem is None:
-            return result
-        results.seek(0)
-        number = results.read(place).count(b"\n") + 1
-        raise ReadError(
-            f"{self._results}, line {number}, is not a result that a run wrote ({problem}). Remove "
-            "that line; the `rag eval answers` command of this run then asks its question again."
-        )
+        if (problem := fault(result)) is not None:
+            raise ReadError(
+                f"{self._results}, line {_number(results, place)}, is not a result that a run "
+                f"wrote ({problem}). Remove that line; the `rag eval answers` command of this run "
+                "then asks its question again."
+            )
+        return result
 
 
 def _at(file: BinaryIO, place: int) -> Any:
@@ -88,6 +95,12 @@ def _at(file: BinaryIO, place: int) -> Any:
         return json.loads(file.readline())
     except ValueError as error:
         raise ReadError(f"{file.name} was changed while it was read. Try again.") from error
+
+
+def _number(file: BinaryIO, place: int) -> int:
+    """The line that begins there, from 1."""
+    file.seek(0)
+    return file.read(place).count(b"\n") + 1
 
 
 def _places(path: Path, needed: Sequence[str], torn: bool) -> Iterator[tuple[str, int]]:

@@ -69,7 +69,7 @@ def ended(
 ) -> dict[str, Any]:
     """The run.json of a session of `seconds` that ends; those of a killed one are not known.
 
-    `usage` and `cost` are those of every line, of attempts that this session replaced too.
+    `usage` and `cost` are those of every attempt, of any session and of replaced ones too.
     """
     shown = ("done", "failed", "skipped", "cached", "stopped")
     return {

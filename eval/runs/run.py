@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,7 +31,7 @@ from eval.runs.judge import Opinion, opinion
 from eval.runs.meta import Made, begun, continued, ended, shown_identity
 from rag.batch.answering import Answering
 from rag.batch.budget import Budget
-from rag.batch.cache import AnswerCache, cache_file
+from rag.batch.cache import open_cache
 from rag.batch.engine import Outcome, Progress, run_all
 from rag.batch.journal import Journal
 from rag.batch.setup import budget_for, patient, usual_jobs
@@ -114,7 +113,7 @@ def run_answers(
     with (
         open_search(settings) as search,
         Journal.open(directory / RESULTS) as journal,
-        _cache(settings, options) as cache,
+        open_cache(settings, wanted=options.cached) as cache,
     ):
         asked = with_gold(questions, search.store, watch)
         with open_chat(settings, watch.file_progress, jobs) as model:
@@ -130,7 +129,10 @@ def run_answers(
                 on_progress=watch.progress,
             )
             notes = (journal.repaired, cache.note if cache else None, *model.degraded)
-        return session.end(outcome, budget, tuple(filter(None, notes)))
+        made_run = session.end(outcome, budget, tuple(filter(None, notes)))
+    # A journal leaves no empty file; a run that stopped at its first item is one all the same.
+    (directory / RESULTS).touch()
+    return made_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +198,6 @@ def _require_measures() -> None:
     """What is missing is better said before the questions are asked than after."""
     if find_spec("ir_measures") is None:
         raise RagError(f"Measuring answers needs ir_measures. Run: {INSTALL}")
-
-
-def _cache(settings: Settings, options: Options) -> AbstractContextManager[AnswerCache | None]:
-    return AnswerCache(cache_file(settings)) if options.cached else nullcontext()
 
 
 def _made(

@@ -1,10 +1,10 @@
-"""What a line of results must look like to be measured; the fields are those of `eval.items`."""
+"""What the lines of a run must look like to be measured and shown; see `eval.items`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rag.text import visible
 
@@ -13,10 +13,18 @@ class _Shape(BaseModel):
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class _Citation(_Shape):
     paper_id: str
     quote: str
     support: float
+
+
+class _Paper(_Shape):
+    paper_id: str
+    title: str
 
 
 class _Statement(_Shape):
@@ -32,9 +40,10 @@ class _Usage(_Shape):
 
 class _Answer(_Shape):
     answered: bool
-    confidence: float
+    confidence: _Share
     text: str
     statements: list[_Statement]
+    papers: list[_Paper]
     usage: _Usage
     seconds: dict[str, float]
 
@@ -45,11 +54,16 @@ class _Verdict(_Shape):
     without: list[bool]
 
 
-class _Found(_Shape):
+class _Found(_Paper):
     rank: int
-    paper_id: str
-    title: str
     score: float
+    dense_rank: int | None
+    lexical_rank: int | None
+
+
+class _Judge(_Shape):
+    model: str
+    support: list[_Share | None]
 
 
 class _Line(_Shape):
@@ -62,16 +76,44 @@ class _Line(_Shape):
     entailment: list[_Verdict]
     unknown_ids: list[str]
     error: str | None
+    at: str | None = None
+    judge: _Judge | None = None
+
+
+class _Turn(_Shape):
+    question: str
+    answer: str
+
+
+class _Question(_Shape):
+    id: str
+    kind: str
+    question: str
+    gold: list[list[str]]
+    must_include: list[str] = []
+    must_not_include: list[str] = []
+    history: list[_Turn] = []
+    note: str = ""
 
 
 def fault(line: Any) -> str | None:
     """What is wrong with a line of results, as in "answer.confidence: ..."; None if nothing is."""
+    found = _fault(_Line, line)
+    if found is None and (line["answer"] is None) == (line["error"] is None):
+        return "it has neither or both of answer and error"
+    return found
+
+
+def question_fault(line: Any) -> str | None:
+    """What is wrong with a line of a run's questions, as in "gold.0: ..."; None if nothing is."""
+    return _fault(_Question, line)
+
+
+def _fault(shape: type[_Shape], line: Any) -> str | None:
     try:
-        _Line.model_validate(line)
+        shape.model_validate(line)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the line"
         return visible(f"{place}: {first['msg']}")
-    if (line["answer"] is None) == (line["error"] is None):
-        return "it has neither or both of answer and error"
     return None

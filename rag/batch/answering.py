@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ from rag.batch.engine import now
 from rag.batch.failures import explained, stops_all
 from rag.batch.identity import identity, made_with
 from rag.batch.metered import Metered, Tally
+from rag.batch.questions import fingerprint
 from rag.chat_model import ChatModel
 from rag.config import Settings
 from rag.errors import ModelError, RagError, StoreError
@@ -55,12 +56,18 @@ class Answering:
         self.made_with = made_with(self.identity)
 
     def line(
-        self, item_id: str, question: str, history: Sequence[Turn], attempt: int
+        self,
+        item_id: str,
+        question: str,
+        history: Sequence[Turn],
+        attempt: int,
+        among: Collection[str] | None = None,
     ) -> dict[str, Any]:
         """The result of one question, as `eval.items` documents it, and what it "spent" in tokens.
 
-        An error that only this question meets becomes the line's "error". "spent" counts failed
-        attempts too, and estimates where the endpoint does not count.
+        Only papers `among` these IDs are found, where they are given. An error that only this
+        question meets becomes the line's "error". "spent" counts what failed too, and estimates
+        where the endpoint does not count. "asked" stands for the question after its history.
 
         Raises:
             StoreError, ConfigError, EndpointDownError: further questions would fail alike.
@@ -69,7 +76,7 @@ class Answering:
         content: dict[str, Any] = {"answer": None, "notes": [], "retrieved": [], "unknown_ids": []}
         cached, problem = False, None
         try:
-            cached, content = self._answered(question, history, tally)
+            cached, content = self._answered(question, history, among, tally)
         except Exception as error:
             if stops_all(error):
                 raise
@@ -77,6 +84,7 @@ class Answering:
         return {
             "id": item_id,
             "question": question,
+            "asked": fingerprint(question, history),
             "attempt": attempt,
             "seed": self._seed,
             "made_with": self.made_with,
@@ -89,15 +97,19 @@ class Answering:
         }
 
     def _answered(
-        self, question: str, history: Sequence[Turn], tally: Tally
+        self,
+        question: str,
+        history: Sequence[Turn],
+        among: Collection[str] | None,
+        tally: Tally,
     ) -> tuple[bool, dict[str, Any]]:
         """Whether it was kept from before, and what a line says of the answer."""
         self._corpus.require_unchanged()
-        key = self._key(question, history)
+        key = self._key(question, history, among)
         kept = self._kept(key)
         if kept is not None:
             return True, kept
-        answer = self._answerer.answer(question, history)
+        answer = self._answerer.answer(question, history, among=among)
         # Once more: an answer from papers that came meanwhile must not be kept under the old ones.
         self._corpus.require_unchanged()
         content = content_json(answer)
@@ -105,8 +117,9 @@ class Answering:
             self._cache.put(key, content)
         return False, content
 
-    def _key(self, question: str, history: Sequence[Turn]) -> str:
-        parts = [dict(self.identity), question, [asdict(turn) for turn in history]]
+    def _key(self, question: str, history: Sequence[Turn], among: Collection[str] | None) -> str:
+        within = None if among is None else sorted(among)
+        parts = [dict(self.identity), question, [asdict(turn) for turn in history], within]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def _kept(self, key: str) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -40,6 +40,11 @@ DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY at DESC LIMIT
 def cache_file(settings: Settings) -> Path:
     """Where answers are kept: beside the language model, in the user's cache directory."""
     return cache_directory(settings) / FILE
+
+
+def open_cache(settings: Settings, *, wanted: bool) -> AbstractContextManager[AnswerCache | None]:
+    """The answers of earlier runs, to be used and added to; None where they are not wanted."""
+    return AnswerCache(cache_file(settings)) if wanted else nullcontext()
 
 
 class AnswerCache:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from rag.batch.budget import Budget, Price
 from rag.batch.failures import explained, stops_all
-from rag.batch.journal import Journal
+from rag.batch.journal import Attempt, Journal
 from rag.batch.workers import Result, Task, Workers
 from rag.types import Usage
 
@@ -63,22 +63,24 @@ def run_all(  # noqa: PLR0913 - what to do, where to keep it, and within which b
     jobs: int = 1,
     budget: Budget | None = None,
     retry_failed: bool = False,
+    redo: Collection[str] = (),
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Work on every item that `journal` has no line of, `jobs` at a time, each in a thread.
 
     `work(item, attempt)` gives the line's content; its "error", or an error that it raises, makes
-    the item failed. Failed items of earlier runs are worked on again with `retry_failed` only. An
-    ID that comes twice is one item. A run stops early, and `Outcome.stopped` says so, when the
-    budget is used up, at an error that would strike every item (`failures.stops_all`; the item gets
-    no line), and when `SAME_FAILURES` items in a row failed alike. On KeyboardInterrupt what is
-    done is kept, what is at work abandoned.
+    the item failed. Failed items of earlier runs are worked on again with `retry_failed` only,
+    those of `redo` whatever became of them. An ID that comes twice is one item. A run stops early,
+    and `Outcome.stopped` says so, when the budget is used up, at an error that would strike every
+    item (`failures.stops_all`; the item gets no line), and when `SAME_FAILURES` items in a row
+    failed alike. On KeyboardInterrupt what is done is kept, what is at work abandoned.
 
     Raises:
         BatchError: the journal cannot be written.
     """
     total = len(items) if isinstance(items, Sized) else None
-    run = _Run(journal, budget or Budget(), retry_failed, total, on_progress)
+    again = _Again(retry_failed, frozenset(redo))
+    run = _Run(journal, budget or Budget(), again, total, on_progress)
     todo = run.wanted(items)
     workers = Workers(work, max(1, jobs))
     try:
@@ -96,6 +98,17 @@ def run_all(  # noqa: PLR0913 - what to do, where to keep it, and within which b
     return run.outcome(todo)
 
 
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """Which items that have a line are worked on again."""
+
+    failed: bool
+    redo: frozenset[str]
+
+    def wants(self, item_id: str, known: Attempt) -> bool:
+        return item_id in self.redo or (known.failed and self.failed)
+
+
 class _Run:
     """The counts of one run; only the thread that called `run_all` touches them."""
 
@@ -103,13 +116,13 @@ class _Run:
         self,
         journal: Journal,
         budget: Budget,
-        retry_failed: bool,
+        again: _Again,
         total: int | None,
         on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self._journal = journal
         self._budget = budget
-        self._retry_failed = retry_failed
+        self._again = again
         self._total = total
         self._on_progress = on_progress
         self._done = self._failed = self._cached = self._before = 0
@@ -125,7 +138,7 @@ class _Run:
                 continue
             seen.add(item_id)
             known = self._journal.attempts.get(item_id)
-            if known is None or (known.failed and self._retry_failed):
+            if known is None or self._again.wants(item_id, known):
                 yield Task(item_id, item, known.number + 1 if known else 1)
             elif known.failed:
                 self._failed += 1
@@ -179,7 +192,7 @@ class _Run:
         if error is not None and self._alike[1] >= SAME_FAILURES:
             self._stopped = self._stopped or (
                 f"{SAME_FAILURES} items in a row failed in the same way: {error} The others were "
-                "not begun; with --retry-failed those are tried again too."
+                "not begun."
             )
 
     def report(self) -> None:

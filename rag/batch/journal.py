@@ -15,21 +15,11 @@ from typing import IO, Any, Self
 
 from filelock import FileLock, Timeout
 
+from rag.batch.lines import BEGINNING, Attempt, attempt_of, encoded
 from rag.errors import BatchError
 from rag.types import Usage
 
-# How every line begins: a torn last line that begins otherwise is not ours to cut off.
-_BEGINNING = b'{"id": '
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The latest line of an item: which attempt it was, how it ended, and the tokens it cost."""
-
-    number: int
-    failed: bool
-    usage: Usage
-    cached: bool = False
+__all__ = ["Attempt", "Journal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +31,9 @@ class _Place:
 class Journal:
     """The lines of one file, held by one process at a time; use it as a context manager.
 
-    `attempts` maps an item's ID to its latest attempt, `spent` are the tokens of all lines,
-    `repaired` says what an interrupted run left torn, if it did. `append` and `lines` may be called
-    from several threads.
+    `attempts` maps an item's ID to its latest attempt, `spent` are the tokens of every attempt, of
+    those that a later one replaced too, `repaired` says what an interrupted run left torn, if it
+    did. `append` and `lines` may be called from several threads.
     """
 
     def __init__(self, path: Path, lock: FileLock) -> None:
@@ -116,10 +106,11 @@ class Journal:
         Raises:
             BatchError: it cannot be written; of it nothing is left in the file.
         """
-        content = encoded(line)
         with self._mutex, _explained(self.path):
             if self._file.closed:
                 raise BatchError(f"{self.path} is closed: its run has ended.")
+            before = self._cost_of(line["id"])
+            content, attempt = encoded(line, before), attempt_of(line, before)
             if self._torn:
                 self._take_back()
             try:
@@ -128,7 +119,7 @@ class Journal:
                 self._torn = True
                 self._take_back()
                 raise
-            self._note(line, _Place(self._end, len(content)))
+            self._note(line["id"], attempt, _Place(self._end, len(content)))
             self._end += len(content)
 
     def lines(self, ids: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -218,10 +209,10 @@ class Journal:
             return
         try:
             line = json.loads(content)
-            attempt = _attempt(line)
+            attempt = attempt_of(line, self._cost_of(line["id"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise self._no_result(number) from error
-        self._note(line, _Place(self._end, len(content)), attempt)
+        self._note(line["id"], attempt, _Place(self._end, len(content)))
 
     def _mend(self, tail: bytes, number: int) -> None:
         """A last line without an end: whole but for its line feed, or torn by a kill."""
@@ -237,8 +228,8 @@ class Journal:
             self.repaired = f"Line {number} of {self.path} lacked its end; it was whole."
             return
         # After a power cut a file may end in zeros.
-        begun = tail.rstrip(b"\0")[: len(_BEGINNING)]
-        if begun != _BEGINNING[: len(begun)]:
+        begun = tail.rstrip(b"\0")[: len(BEGINNING)]
+        if begun != BEGINNING[: len(begun)]:
             raise self._no_result(number)
         self._take_back()
         self.repaired = (
@@ -246,42 +237,27 @@ class Journal:
             "off, and its item is done again."
         )
 
-    def _note(self, line: Mapping[str, Any], place: _Place, attempt: Attempt | None = None) -> None:
-        attempt = attempt or _attempt(line)
+    def _note(self, item_id: str, attempt: Attempt, place: _Place) -> None:
+        before = self._cost_of(item_id)
+        self.spent += Usage(
+            attempt.usage.prompt_tokens - before.prompt_tokens,
+            attempt.usage.completion_tokens - before.completion_tokens,
+        )
         # Taken out first, so that the dictionary's order stays the file's.
-        self._places.pop(str(line["id"]), None)
-        self._places[str(line["id"])] = place
-        self.attempts[str(line["id"])] = attempt
-        self.spent += attempt.usage
+        self._places.pop(item_id, None)
+        self._places[item_id] = place
+        self.attempts[item_id] = attempt
+
+    def _cost_of(self, item_id: str) -> Usage:
+        """What is known of the attempts at an item."""
+        known = self.attempts.get(item_id)
+        return known.usage if known is not None else Usage()
 
     def _no_result(self, number: int) -> BatchError:
         return BatchError(
             f"{self.path}, line {number}, is not a result that a run wrote. Nothing was changed: "
             "correct or remove that line, or choose another file."
         )
-
-
-def encoded(line: Mapping[str, Any]) -> bytes:
-    """A line of JSON, its "id" first; what cannot be seen in its text is written as an escape."""
-    text = json.dumps({"id": line["id"], **line}, ensure_ascii=False)
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
-    return text.encode() + b"\n"
-
-
-def usage_of(line: Mapping[str, Any]) -> Usage:
-    """The tokens that a line cost: what it says it spent, else those of an answer not cached."""
-    answered = {} if line.get("cached") else line.get("answer") or {}
-    counted = line.get("spent") or answered.get("usage") or {}
-    return Usage(int(counted.get("prompt_tokens", 0)), int(counted.get("completion_tokens", 0)))
-
-
-def _attempt(line: Mapping[str, Any]) -> Attempt:
-    if not isinstance(line["id"], str):
-        raise TypeError("an ID is text")
-    _ = line["answer"]
-    failed = line["error"] is not None
-    return Attempt(int(line.get("attempt", 1)), failed, usage_of(line), bool(line.get("cached")))
 
 
 def _settled(places: Sequence[_Place], end: int) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rag import markup
 from rag.errors import BatchError
-from rag.render import NOT_ANSWERED, UNSUPPORTED
+from rag.files import replace_text
+from rag.markup import escaped, marker
+from rag.render import NOT_ANSWERED
 from rag.text import visible
 
 Line = Mapping[str, Any]
@@ -27,11 +29,6 @@ _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
 # Closest papers shown where the papers do not answer.
 CLOSEST = 3
 
-# What is markup in CommonMark and its common extensions; a letter is never escaped.
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>&#|~$!^])")
-# What is markup only at the beginning of a line: "1. ", "- ", "+ ", "= ".
-_BEGINNING = re.compile(r"\A(\d{1,9})?([-+.)=:])")
-
 
 def write_csv(path: Path, lines: Iterable[Line]) -> None:
     """Write one row for each line, under `COLUMNS`.
@@ -39,7 +36,7 @@ def write_csv(path: Path, lines: Iterable[Line]) -> None:
     Raises:
         BatchError: the file cannot be written; what was there is as it was.
     """
-    _write_whole(path, _csv_rows(lines))
+    write_whole(path, _csv_rows(lines), _kept(path))
 
 
 def write_markdown(path: Path, lines: Iterable[Line]) -> None:
@@ -48,7 +45,8 @@ def write_markdown(path: Path, lines: Iterable[Line]) -> None:
     Raises:
         BatchError: the file cannot be written; what was there is as it was.
     """
-    _write_whole(path, ("\n\n".join(_section(line)) + "\n\n" for line in lines))
+    sections = ("\n\n".join(_section(line)) + "\n\n" for line in lines)
+    write_whole(path, sections, _kept(path))
 
 
 WRITERS: Mapping[str, Callable[[Path, Iterable[Line]], None]] = {
@@ -63,20 +61,14 @@ def cell(text: str) -> str:
     return f"'{shown}" if _FORMULA.match(shown) else shown
 
 
-def markdown(text: str) -> str:
-    r"""Text that Markdown shows as it stands: `*a* <b>` -> `\*a\* \<b\>`."""
-    escaped = _MARKUP.sub(r"\\\1", " ".join(visible(text).split()))
-    return _BEGINNING.sub(r"\1\\\2", escaped)
-
-
 def _csv_rows(lines: Iterable[Line]) -> Iterator[str]:
-    yield _csv_row(COLUMNS)
+    yield csv_row(COLUMNS)
     for line in lines:
         answer = line["answer"] or {}
         citations = [c for s in answer.get("statements", ()) for c in s["citations"]]
         cited = dict.fromkeys(citation["paper_id"] for citation in citations)
         quotes = dict.fromkeys(citation["quote"] for citation in citations)
-        yield _csv_row(
+        yield csv_row(
             (
                 cell(line["id"]),
                 cell(line["question"]),
@@ -90,7 +82,8 @@ def _csv_rows(lines: Iterable[Line]) -> Iterator[str]:
         )
 
 
-def _csv_row(cells: Iterable[str]) -> str:
+def csv_row(cells: Iterable[str]) -> str:
+    """One row with its line end; see `cell` for what is to be put in."""
     row = io.StringIO()
     csv.writer(row, lineterminator="\n").writerow(cells)
     return row.getvalue()
@@ -98,48 +91,40 @@ def _csv_row(cells: Iterable[str]) -> str:
 
 def _section(line: Line) -> Iterator[str]:
     """The paragraphs of one question."""
-    yield f"## {markdown(line['question'])}"
+    yield f"## {escaped(line['question'])}"
     answer = line["answer"]
     if answer is None:
-        yield f"**Failed:** {markdown(line['error'] or '')}"
+        yield f"**Failed:** {escaped(line['error'] or '')}"
     elif answer["answered"]:
         for statement in answer["statements"]:
-            yield _statement(statement)
-            yield from (f"> {markdown(c['quote'])} {_mark(c)}" for c in statement["citations"])
+            cited = [citation["paper_id"] for citation in statement["citations"]]
+            yield markup.statement(statement["text"], cited, supported=statement["supported"])
+            for citation in statement["citations"]:
+                yield f"> {escaped(citation['quote'])} {marker(citation['paper_id'])}"
     else:
         yield NOT_ANSWERED
         if answer["papers"]:
             rows = (
-                f"- {markdown(paper['title'])} {_mark(paper)}"
+                f"- {escaped(paper['title'])} {marker(paper['paper_id'])}"
                 for paper in answer["papers"][:CLOSEST]
             )
             yield "Closest papers:\n\n" + "\n".join(rows)
 
 
-def _statement(statement: Mapping[str, Any]) -> str:
-    marks = "".join(f" {_mark(citation)}" for citation in statement["citations"])
-    warning = "" if statement["supported"] else f" **{UNSUPPORTED}**"
-    return f"{markdown(statement['text'])}{marks}{warning}"
+def write_whole(path: Path, parts: Iterable[str], kept: str) -> None:
+    """Write a file; nobody ever sees half of it.
 
-
-def _mark(cited: Mapping[str, Any]) -> str:
-    return f"\\[{markdown(cited['paper_id'])}\\]"
-
-
-def _write_whole(path: Path, parts: Iterable[str]) -> None:
-    """Write beside, then put in place: nobody ever sees half a file."""
-    beside = path.with_name(f".{path.name}.new")
+    Raises:
+        BatchError: it cannot be written; `kept` tells there where the content is still to be had.
+    """
     try:
-        try:
-            with beside.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                file.writelines(parts)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_text(path, parts)
     except OSError as error:
-        raise BatchError(
-            f"{path} cannot be written: {error.strerror or error}. The answers are kept in "
-            f"{path.name}.jsonl; run the same command again to write {path.name} from them."
-        ) from error
+        raise BatchError(f"{path} cannot be written: {error.strerror or error}. {kept}") from error
+
+
+def _kept(path: Path) -> str:
+    return (
+        f"The answers are kept in {path.name}.jsonl; run the same command again to write "
+        f"{path.name} from them."
+    )

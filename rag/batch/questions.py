@@ -10,14 +10,14 @@ import hashlib
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rag.answer import Turn
 from rag.errors import ReadError, UsageError
-from rag.readers.encoding import decode
+from rag.files import numbered_lines, read_text
 from rag.retrieve import checked
 
 STANDARD_INPUT = "-"
@@ -25,6 +25,8 @@ COLUMN = "question"
 DELIMITERS = ",;\t|"
 _JSON_LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".tsv")
+# All that a row of empty cells holds.
+_EMPTY = f'{DELIMITERS}" '
 # Parts the cells of a table of one column: no text holds it, so that commas remain commas.
 _NOTHING = "\x1f"
 
@@ -90,23 +92,21 @@ def read_questions(path: Path) -> Questions:
 
 
 def _text(path: Path, name: str) -> str:
+    read: Callable[[], bytes] = path.read_bytes
+    if str(path) == STANDARD_INPUT:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise UsageError("Nothing is piped in. Name a file of questions, or pipe one in.")
+        read = sys.stdin.buffer.read
     try:
-        if str(path) == STANDARD_INPUT:
-            if sys.stdin is None or sys.stdin.isatty():
-                raise UsageError("Nothing is piped in. Name a file of questions, or pipe one in.")
-            return decode(sys.stdin.buffer.read())
-        return decode(path.read_bytes())
-    except OSError as error:
-        raise UsageError(
-            f"{name} cannot be read: {error.strerror or error}. Check the path."
-        ) from error
+        return read_text(name, read)
     except ReadError as error:
-        raise UsageError(f"{name} cannot be read. {error}") from error
+        raise UsageError(str(error)) from error
 
 
 def _rows(suffix: str, text: str, name: str) -> Iterator[_Row]:
     """Rows in the form that the file's name tells; where it tells none, its first line does."""
-    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    # Not stripped: a table may begin with a tab, where its first column has no name.
+    first = next((line for _, line in numbered_lines(text) if line.strip(_EMPTY)), "")
     if suffix in _TABLES:
         delimiter = _delimiter(first)
         if delimiter is None:
@@ -117,7 +117,7 @@ def _rows(suffix: str, text: str, name: str) -> Iterator[_Row]:
         return _table(text, delimiter)
     if suffix in _JSON_LINES or _is(dict, first):
         return _json_lines(text)
-    if first.startswith("[") and _is(list, text):
+    if first.lstrip().startswith("[") and _is(list, text):
         raise UsageError(f"{name} is one JSON array. Write one object a line instead.")
     delimiter = _delimiter(first)
     return _lines(text) if delimiter is None else _table(text, delimiter)
@@ -125,14 +125,17 @@ def _rows(suffix: str, text: str, name: str) -> Iterator[_Row]:
 
 def _delimiter(header: str) -> str | None:
     """What parts a header's cells, one of which is `question`; None where none is."""
+    alone = False
     for delimiter in DELIMITERS:
         try:
             cells = next(csv.reader([header], delimiter=delimiter), [])
         except csv.Error:  # a cell longer than a table may have
             return None
         if COLUMN in (cell.strip().casefold() for cell in cells):
-            return delimiter if len(cells) > 1 else _NOTHING
-    return None
+            if len(cells) > 1:
+                return delimiter
+            alone = True
+    return _NOTHING if alone else None
 
 
 def _is(kind: type, text: str) -> bool:
@@ -144,16 +147,11 @@ def _is(kind: type, text: str) -> bool:
 
 
 def _lines(text: str) -> Iterator[_Row]:
-    # Not splitlines: a question may hold U+2028 and its like.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield number, (None, line, None)
+    return ((number, (None, line, None)) for number, line in numbered_lines(text))
 
 
 def _json_lines(text: str) -> Iterator[_Row]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(text):
         try:
             found = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -169,11 +167,14 @@ def _table(text: str, delimiter: str) -> Iterator[_Row]:
     """Rows below the header; a row's number is that of the line on which it begins."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        header = [cell.strip().casefold() for cell in next(row for row in reader if any(row))]
+        rows = (row for row in reader if any(cell.strip() for cell in row))
+        header = [cell.strip().casefold() for cell in next(rows, ())]
     except csv.Error as error:
         raise UsageError(
             f"The first row of the questions is no row of a table: {error}."
         ) from error
+    if COLUMN not in header:  # a cell of the first line goes on in the next
+        raise UsageError(f"The first row of the questions has no cell that is `{COLUMN}` alone.")
     question, name = header.index(COLUMN), header.index("id") if "id" in header else None
     while True:
         number = reader.line_num + 1
@@ -240,8 +241,13 @@ def _identifier(given: Any, question: str, history: tuple[Turn, ...]) -> str:
         return str(given).strip()
     if given not in (None, ""):
         raise ValueError("its 'id' is neither text nor a number")
+    return f"q-{fingerprint(question, history)[:12]}"
+
+
+def fingerprint(question: str, history: Sequence[Turn]) -> str:
+    """What is asked, after which turns: 16 hexadecimal digits of SHA-256."""
     parts = [question, *(part for turn in history for part in (turn.question, turn.answer))]
-    return f"q-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]}"
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _sentence(text: str) -> str:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rag.batch.answering import Answering
-from rag.batch.cache import AnswerCache, cache_file
+from rag.batch.cache import AnswerCache, open_cache
 from rag.batch.engine import Outcome, Progress, run_all
 from rag.batch.journal import Journal
 from rag.batch.outputs import WRITERS
-from rag.batch.questions import STANDARD_INPUT, Asked, BadLine, Questions, read_questions
+from rag.batch.questions import (
+    STANDARD_INPUT,
+    Asked,
+    BadLine,
+    Questions,
+    fingerprint,
+    read_questions,
+)
 from rag.batch.setup import budget_for, patient, usual_jobs
 from rag.chat_model import ChatModel
 from rag.config import Settings
@@ -105,7 +111,10 @@ def run_batch(
     questions = read_questions(request.questions)
     settings = patient(settings)
     jobs = request.jobs or usual_jobs(settings)
-    with Journal.open(request.journal) as journal, _cache(request, settings) as cache:
+    with (
+        Journal.open(request.journal) as journal,
+        open_cache(settings, wanted=request.cached) as cache,
+    ):
         with (
             open_search(settings) as search,
             open_chat(settings, file_progress, jobs) as model,
@@ -185,10 +194,6 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def _cache(request: Request, settings: Settings) -> AbstractContextManager[AnswerCache | None]:
-    return AnswerCache(cache_file(settings)) if request.cached else nullcontext()
-
-
 def _require_same(
     request: Request,
     lines: Iterable[Mapping[str, Any]],
@@ -196,7 +201,7 @@ def _require_same(
     questions: Questions,
 ) -> None:
     """Refuse to mix answers of different models, papers or settings, or to different questions."""
-    asked = {item.id: item.question for item in questions.asked}
+    asked = {item.id: fingerprint(item.question, item.history) for item in questions.asked}
     for line in lines:
         known = line.get("made_with")
         if known is not None and known != answering.made_with:
@@ -205,11 +210,12 @@ def _require_same(
                 "mixed with those: finish it with what it was made with, choose another --out, or "
                 "remove it to begin anew."
             )
-        if asked.get(line["id"], line.get("question")) != line.get("question"):
+        answered = line.get("asked")
+        if answered is not None and asked.get(line["id"], answered) != answered:
             raise UsageError(
-                f"{request.journal} answers another question under the ID {line['id']!r} than "
-                f"{request.questions} asks. Give the changed question another ID, choose another "
-                "--out, or remove that line."
+                f"{request.journal} answers another question, or one after another history, under "
+                f"the ID {line['id']!r} than {request.questions} asks. Give the changed question "
+                "another ID, choose another --out, or remove that line."
             )
 
 

@@ -52,6 +52,7 @@ def run(room: Room, line: str) -> None:
     Raises:
         UsageError: there is no such command, or it lacks what it needs.
         Leave: the chat is to end.
+        KeyboardInterrupt: Ctrl-C came while something was waited for.
         RagError: it failed.
     """
     name, _, argument = line.partition(" ")
@@ -84,20 +85,23 @@ def _sources(room: Room, _: str) -> None:
 def _show(room: Room, argument: str) -> None:
     if not argument:
         raise UsageError("Which paper? /show ID, or its place in the last list: /show 2")
-    store = room.talk.engine.search().store
     shown = room.talk.numbered
     plain = argument.strip("[]")
     place = int(plain) if plain.isascii() and plain.isdigit() and len(plain) < 4 else 0
-    if 1 <= place <= len(shown) and store.catalog.by_id(plain) is None:
-        plain = shown[place - 1]
-    room.view.out.paper(store.paper(plain))
+    with room.talk.stoppable():
+        store = room.talk.engine.search().store
+        if 1 <= place <= len(shown) and store.catalog.by_id(plain) is None:
+            plain = shown[place - 1]
+        paper = store.paper(plain)
+    room.view.out.paper(paper)
 
 
 def _search(room: Room, argument: str) -> None:
     if not argument:
         raise UsageError("Search for what? /search TEXT")
-    retriever = room.talk.engine.search().retriever
-    hits = retriever.retrieve(argument, FOUND, among=room.talk.among()).hits
+    with room.talk.stoppable():
+        retriever = room.talk.engine.search().retriever
+        hits = retriever.retrieve(argument, FOUND, among=room.talk.among()).hits
     room.talk.numbered = [hit.paper.id for hit in hits]
     room.view.out.hits(hits)
     if not hits:
@@ -139,11 +143,13 @@ def _model(room: Room, argument: str) -> None:
         )
     if argument:
         engine.choose_model(argument)
-    name = engine.model().name
+    with room.talk.stoppable():
+        name = engine.model().name
     place = llm.base_url or "this machine"
     room.view.out.line(f"{name} at {place}, {llm.context_tokens} tokens of context")
     try:
-        offered = list(getattr(engine.model(), "models", list)()) if llm.base_url else []
+        with room.talk.stoppable():
+            offered = list(getattr(engine.model(), "models", list)()) if llm.base_url else []
     except EndpointError as error:
         room.view.warn(str(error))
         return
@@ -156,9 +162,8 @@ def _tokens(room: Room, _: str) -> None:
     kept = recent(turns, HISTORY_TOKENS)
     held = sum(count(turn.understood) + count(turn.answer) for turn in kept)
     last = room.talk.last
-    answer = last.answer if last else None
-    if answer is not None:
-        used = answer.usage
+    if last is not None and last.answer is not None:
+        used = last.spent
         room.view.out.line(
             f"Last answer: {used.prompt_tokens} tokens read, {used.completion_tokens} written."
         )
@@ -177,7 +182,7 @@ def _save(room: Room, argument: str) -> None:
     if not room.talk.exchanges:
         raise UsageError("There is nothing to save yet.")
     path = Path(argument)
-    export.save(path, export.markdown(room.talk.session.name, room.talk.exchanges))
+    export.save(path, export.markdown(room.talk.session.name, room.talk.exchanges), "/save FILE")
     room.view.out.line(f"Saved as {path}.")
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rag.answer import Answerer
-from rag.chat_model import ChatModel
+from rag.batch.metered import Metered
+from rag.chat_model import ChatModel, Message, Reply
 from rag.config import ServerAddress, Settings
 from rag.errors import RagError, StoreError
 from rag.llm import open_chat
 from rag.session import FileProgress, Search, answerer_for, open_search
 from rag.store import fingerprint_of
+from rag.types import Usage
 
 # Longest wait for llama.cpp to stop; the process ends without it then.
 CLOSING_SECONDS = 3.0
@@ -26,7 +28,8 @@ class _Opening(Generic[_T]):
 
     def __init__(self, opener: Callable[[], AbstractContextManager[_T]]) -> None:
         self._opener = opener
-        self._thread: threading.Thread | None = None
+        # Not the thread's own `join`: one that Ctrl-C interrupts takes it for ended in Python 3.11.
+        self._done: threading.Event | None = None
         self._manager: AbstractContextManager[_T] | None = None
         self._value: _T | None = None
         self._error: BaseException | None = None
@@ -37,37 +40,73 @@ class _Opening(Generic[_T]):
 
     def settle(self, seconds: float) -> bool:
         """Wait for the thread; whether it is done."""
-        if self._thread is not None:
-            self._thread.join(seconds)
-        return self._thread is None or not self._thread.is_alive()
+        return self._done is None or self._done.wait(seconds)
 
     def begin(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._open, daemon=True)
-            self._thread.start()
+        if self._done is None:
+            self._done = threading.Event()
+            threading.Thread(target=self._open, args=(self._done,), daemon=True).start()
 
     def get(self) -> _T:
         """What was opened; what it raised, once: the next `get` tries again."""
         self.begin()
-        assert self._thread is not None
-        self._thread.join()
+        assert self._done is not None
+        self._done.wait()
         if self._value is None:
-            error, self._error, self._thread = self._error, None, None
+            error, self._error, self._done = self._error, None, None
             raise error or RuntimeError("nothing was opened")
         return self._value
 
     def close(self) -> None:
-        manager, self._manager, self._value, self._thread = self._manager, None, None, None
+        manager, self._manager, self._value, self._done = self._manager, None, None, None
         if manager is not None:
             manager.__exit__(None, None, None)
 
-    def _open(self) -> None:
+    def _open(self, done: threading.Event) -> None:
         try:
             manager = self._opener()
             self._value = manager.__enter__()
             self._manager = manager
         except BaseException as error:
             self._error = error
+        finally:
+            done.set()
+
+
+class Meter(Metered):
+    """Counts the tokens of a model, also of a reply that Ctrl-C stopped."""
+
+    def __init__(self, model: ChatModel) -> None:
+        super().__init__(model)
+        self._spent = self.begin()
+
+    def taken(self) -> Usage:
+        """What was counted since the last call, in the thread that made the meter."""
+        before, self._spent = self._spent, self.begin()
+        return before.usage
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        schema: dict[str, Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Reply:
+        """As the model's."""
+        written: list[str] = []
+
+        def hear(piece: str) -> None:
+            assert on_text is not None
+            written.append(piece)
+            on_text(piece)
+
+        heard = None if on_text is None else hear  # no stream where nobody listens
+        try:
+            return super().complete(messages, max_tokens=max_tokens, schema=schema, on_text=heard)
+        except KeyboardInterrupt:
+            self._count(messages, Usage(), "".join(written))
+            raise
 
 
 class Engine:
@@ -80,10 +119,11 @@ class Engine:
     def __init__(self, settings: Settings, progress: FileProgress | None = None) -> None:
         self.settings = settings
         self._progress = progress
-        self._search: _Opening[Search] = _Opening(lambda: open_search(self.settings))
+        self._search: _Opening[Search] = _Opening(self._open_search)
         self._model: _Opening[ChatModel] = self._new_model()
         self._file: tuple[int, int] | None = None
         self._answerer: tuple[Search, ChatModel, Answerer] | None = None
+        self._meter: Meter | None = None
 
     def begin(self) -> None:
         """Open the search in the background."""
@@ -103,7 +143,6 @@ class Engine:
         if self._search.ready and self._identity() != self._file:
             self.forget_search()  # another store lies at its place
         found = self._search.get()
-        self._file = self._file or self._identity()
         try:
             found.store.require(fingerprint_of(found.passages.embedder))
         except StoreError:
@@ -123,8 +162,13 @@ class Engine:
         """What answers questions now."""
         search, model = self.search(), self.model()
         if self._answerer is None or self._answerer[:2] != (search, model):
-            self._answerer = (search, model, answerer_for(search, model, self.settings))
+            self._meter = Meter(model)
+            self._answerer = (search, model, answerer_for(search, self._meter, self.settings))
         return self._answerer[2]
+
+    def spent(self) -> Usage:
+        """Tokens that this thread's questions cost since the last call."""
+        return self._meter.taken() if self._meter else Usage()
 
     def paper_ids(self) -> list[str]:
         """IDs of all papers, as they are now."""
@@ -160,6 +204,11 @@ class Engine:
 
     def _new_model(self) -> _Opening[ChatModel]:
         return _Opening(lambda: open_chat(self.settings, self._progress))
+
+    def _open_search(self) -> AbstractContextManager[Search]:
+        # Before it is opened: another store that takes its place meanwhile is found out.
+        self._file = self._identity()
+        return open_search(self.settings)
 
     def _identity(self) -> tuple[int, int] | None:
         """What tells the store's file from another of its name; None where there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rag import render
@@ -23,7 +23,8 @@ class Exchange:
     """A question and its answer; None where it failed (`error`) or was stopped before any.
 
     `condition` is the filter that was on; `unfinished` what was being written when it was stopped,
-    unchecked.
+    unchecked. With `retry` it is the same question again as the one before it, which stays while
+    it has the only whole answer. `spent` are all tokens that it cost, also where it was stopped.
     """
 
     question: str
@@ -33,6 +34,13 @@ class Exchange:
     stopped: bool = False
     unfinished: str = ""
     condition: str = ""
+    retry: bool = False
+    spent: Usage = field(default_factory=Usage)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it came to an answer, and to its end."""
+        return self.answer is not None and not self.stopped
 
     def turn(self) -> Turn | None:
         """What a follow-up may refer to; None where nothing came of the question."""
@@ -55,16 +63,34 @@ class Exchange:
 
 @dataclass(slots=True)
 class Past:
-    """What a session holds: its exchanges, of which the first `forgotten` no longer count."""
+    """What a session holds: its exchanges, of which the first `forgotten` no longer count.
 
-    exchanges: list[Exchange]
-    forgotten: int
-    condition: Filter
+    `spent` are the tokens of all, also of those that others have taken the place of.
+    """
+
+    exchanges: list[Exchange] = field(default_factory=list)
+    forgotten: int = 0
+    condition: Filter = field(default_factory=Filter)
+    spent: Usage = field(default_factory=Usage)
+
+    def add(self, exchange: Exchange) -> None:
+        """Put an exchange behind the others; one that asks again in the place of the last.
+
+        A whole answer gives way to another whole one alone.
+        """
+        self.spent += exchange.spent
+        beside = exchange.retry and len(self.exchanges) > self.forgotten
+        if beside and not self.exchanges[-1].whole:
+            beside = self.exchanges.pop().retry
+        if beside and exchange.whole:
+            self.exchanges.pop()
+            beside = False
+        self.exchanges.append(replace(exchange, retry=beside))
 
 
 def replay(records: Iterable[Mapping[str, Any]]) -> Past:
     """What the lines of a session file amount to; one that is not understood is passed over."""
-    past = Past([], 0, Filter())
+    past = Past()
     for record in records:
         # Of another version, or edited by hand.
         with suppress(ValueError, TypeError, KeyError, AttributeError, UsageError):
@@ -74,10 +100,8 @@ def replay(records: Iterable[Mapping[str, Any]]) -> Past:
 
 def _take_up(record: Mapping[str, Any], past: Past) -> None:
     kind = record.get("type")
-    if kind == "question" and record.get("retry") and len(past.exchanges) > past.forgotten:
-        past.exchanges.pop()
-    elif kind == "answer":
-        past.exchanges.append(from_record(record))
+    if kind == "answer":
+        past.add(from_record(record))
     elif kind == "filter":
         past.condition = parse(str(record.get("filter", "")))
     elif kind == "clear":
@@ -92,9 +116,11 @@ def to_record(exchange: Exchange) -> dict[str, Any]:
         "at": exchange.at,
         "question": exchange.question,
         "filter": exchange.condition,
+        "retry": exchange.retry,
         "error": exchange.error,
         "stopped": exchange.stopped,
         "unfinished": exchange.unfinished,
+        "spent": asdict(exchange.spent),
         "answer": None if answer is None else _answer_record(answer),
     }
 
@@ -105,15 +131,19 @@ def from_record(record: Mapping[str, Any]) -> Exchange:
     Raises:
         ValueError, TypeError, KeyError, AttributeError: the line is not one of ours.
     """
-    answer = record.get("answer")
+    raw = record.get("answer")
+    answer = None if raw is None else _answer(raw)
+    unmeasured = answer.usage if answer else Usage()
     return Exchange(
         question=str(record["question"]),
-        answer=None if answer is None else _answer(answer),
+        answer=answer,
         at=str(record.get("at", "")),
         error=str(record.get("error", "")),
         stopped=bool(record.get("stopped")),
         unfinished=str(record.get("unfinished", "")),
         condition=str(record.get("filter", "")),
+        retry=bool(record.get("retry")),
+        spent=_usage(record["spent"]) if "spent" in record else unmeasured,
     )
 
 
@@ -146,12 +176,16 @@ def _answer(raw: Mapping[str, Any]) -> Answer:
         statements=tuple(_statement(statement) for statement in raw["statements"]),
         papers=tuple(_paper(paper) for paper in raw["papers"]),
         model=str(raw["model"]),
-        usage=Usage(**{name: int(raw["usage"][name]) for name in asdict(Usage())}),
+        usage=_usage(raw["usage"]),
         seconds={str(name): float(value) for name, value in raw["seconds"].items()},
         notes=tuple(str(note) for note in raw.get("notes", ())),
         retrieved=tuple(_hit(hit) for hit in raw.get("retrieved", ())),
         asked=str(raw.get("asked", "")),
     )
+
+
+def _usage(raw: Mapping[str, Any]) -> Usage:
+    return Usage(**{name: int(raw[name]) for name in asdict(Usage())})
 
 
 def _statement(raw: Mapping[str, Any]) -> Statement:

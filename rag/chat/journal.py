@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.errors import RagError, ReadError
-
-PRIVATE_FILE = 0o600
+from rag.state import PRIVATE_FILE
 
 
 class SessionError(RagError):

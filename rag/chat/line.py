@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rag.errors import RagError
+from rag.errors import RagError, UsageError
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -27,7 +27,11 @@ class Lines(Protocol):
     """Where questions come from."""
 
     def read(self, prompt: str) -> str | None:
-        """The next line or lines; None at the end; empty where there is nothing to do."""
+        """The next line or lines; None at the end; empty where there is nothing to do.
+
+        Raises:
+            UsageError: the line cannot be taken; there may be others.
+        """
 
 
 class PipedLines:
@@ -37,7 +41,12 @@ class PipedLines:
         """The next line, without its end."""
         if sys.stdin is None:
             return None
-        data = sys.stdin.buffer.readline(LONGEST)
+        stream = sys.stdin.buffer
+        data = stream.readline(LONGEST + 1)
+        if len(data) > LONGEST and not data.endswith(b"\n"):
+            while (rest := stream.readline(LONGEST)) and not rest.endswith(b"\n"):
+                pass
+            raise UsageError(f"A line has more than {LONGEST} bytes. Put a question on each line.")
         return data.decode("utf-8", "replace").rstrip("\r\n") if data else None
 
 

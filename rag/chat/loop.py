@@ -10,7 +10,7 @@ from rag.chat.commands import Leave, Room
 from rag.chat.line import Lines
 from rag.chat.talk import LOADING, READING, Conversation
 from rag.chat.view import View
-from rag.errors import RagError
+from rag.errors import RagError, UsageError
 
 
 @dataclass(slots=True)
@@ -34,14 +34,21 @@ class Loop:
 
     def run(self) -> Tally:
         """Go on until the lines end, or one says so."""
-        while (line := self._lines.read(self._prompt())) is not None:
-            if not line.strip():
-                continue
-            try:
-                self._do(line.strip())
-            except Leave:
-                break
+        try:
+            while (line := self._read()) is not None:
+                if line.strip():
+                    self._do(line.strip())
+        except Leave:
+            pass
         return self.tally
+
+    def _read(self) -> str | None:
+        """The next line; empty where it cannot be taken."""
+        try:
+            return self._lines.read(self._prompt())
+        except UsageError as error:
+            self._failed(str(error))
+            return ""
 
     def _do(self, line: str) -> None:
         try:
@@ -50,8 +57,9 @@ class Loop:
             else:
                 self._ask(line, False)
         except RagError as error:
-            self.tally.failed += 1
-            self._view.error(str(error))
+            self._failed(str(error))
+        except KeyboardInterrupt:
+            self._view.warn("Stopped.")
         except (BrokenPipeError, Leave):
             raise
         except Exception as error:
@@ -59,8 +67,11 @@ class Loop:
                 raise
             from rag.crash import record
 
-            self.tally.failed += 1
-            self._view.error(f"Internal error: {type(error).__name__}: {error}. {record(error)}")
+            self._failed(f"Internal error: {type(error).__name__}: {error}. {record(error)}")
+
+    def _failed(self, message: str) -> None:
+        self.tally.failed += 1
+        self._view.error(message)
 
     def _ask(self, question: str, retry: bool) -> None:
         if self._view.piped:
@@ -69,7 +80,6 @@ class Loop:
         with self._view.answering(label) as listener:
             exchange = self._talk.ask(question, listener, retry=retry)
         self._view.answer_end(exchange)
-        self._view.out.line()
         if exchange.error:
             self.tally.failed += 1
         elif exchange.answer is not None and exchange.answer.answered:

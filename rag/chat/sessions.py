@@ -4,7 +4,7 @@ The first line says what the file is. A process that is killed leaves at most it
 that line is dropped when the session is opened again.
 
     {"type": "session", "version": 1, "name", "store", "at"}
-    {"type": "question", "question", "filter", "retry": bool, "at"}
+    {"type": "question", "question", "filter", "at"}
     {"type": "answer", ...}       see `rag.chat.exchanges`
     {"type": "filter", "filter", "at"}    {"type": "clear", "at"}
 """
@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from rag.chat.journal import (
-    PRIVATE_FILE,
     SessionError,
     open_to_append,
     read,
@@ -30,10 +29,10 @@ from rag.chat.journal import (
 )
 from rag.config import ServerAddress
 from rag.errors import ReadError, UsageError
+from rag.state import PRIVATE_DIRECTORY, PRIVATE_FILE, state_directory
 
 VERSION = 1
 SUFFIX = ".jsonl"
-PRIVATE_DIRECTORY = 0o700
 
 # Names become file names: no separators, no leading dot, and within the 255 bytes of a file name.
 _NAME = re.compile(r"[^\W_][\w. -]{0,59}\Z")
@@ -79,10 +78,9 @@ class Session:
             return
         try:
             if self._file is None:
-                new = not self.path.exists()
                 self._file = open_to_append(self.path)
-                if new:
-                    self._write(self._header())
+            if not os.fstat(self._file).st_size:  # new, or there was no room for it before
+                self._write(self._header())
             self._write({**record, "at": record.get("at") or now()})
         except OSError as error:
             raise SessionError(
@@ -96,9 +94,11 @@ class Session:
             os.close(self._file)
             self._file = None
         if self._lock is not None:
-            self._lock.release()
+            # Before the release: after it, the file may be another's lock already. Who waits with
+            # this one open sees in filelock that it has gone. Windows removes it on release.
             with suppress(OSError):
                 Path(self._lock.lock_file).unlink()
+            self._lock.release()
             self._lock = None
 
     def __enter__(self) -> Self:
@@ -126,13 +126,6 @@ def now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
 
-def state_directory() -> Path:
-    """Where sessions and the history of typed lines are kept."""
-    from platformdirs import user_state_path
-
-    return user_state_path("citewise", appauthor=False)
-
-
 def sessions_directory() -> Path:
     """Where the session files lie."""
     return state_directory() / "sessions"
@@ -152,7 +145,7 @@ def open_session(
         if not found:
             raise UsageError("There is no conversation to continue yet. Begin one: rag chat")
         name = found[0].name
-    path = _path(name) if name else _new_path()
+    path = _new_path() if name is None else _path(name)
     session = Session(path.stem, path, str(store.absolute()))
     session._lock = _locked(path)
     try:

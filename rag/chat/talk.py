@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,16 +40,19 @@ class Conversation:
     ) -> None:
         self.engine = engine
         self.session = session
-        past = replay(session.records)
-        self.exchanges = past.exchanges
-        self.condition = past.condition
+        self._past = replay(session.records)
+        self.condition = self._past.condition
         self.numbered: list[str] = []  # IDs of the papers listed last, by answer or search
         self._stopper = stopper
         self._warn = warn
-        self._forgotten = past.forgotten
         if self.exchanges:
             self.numbered = [paper.id for paper in self.exchanges[-1].shown_papers()]
         self._matching: tuple[Filter, str, frozenset[str]] | None = None
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """All that was asked, oldest first."""
+        return self._past.exchanges
 
     @property
     def last(self) -> Exchange | None:
@@ -57,13 +61,16 @@ class Conversation:
 
     def turns(self) -> list[Turn]:
         """What a follow-up may refer to, oldest first."""
-        found = (exchange.turn() for exchange in self.exchanges[self._forgotten :])
+        found = (exchange.turn() for exchange in self.exchanges[self._past.forgotten :])
         return [turn for turn in found if turn is not None]
 
     def usage(self) -> Usage:
-        """Tokens of all answers of the session."""
-        spent = (exchange.answer.usage for exchange in self.exchanges if exchange.answer)
-        return sum(spent, Usage())
+        """Tokens of all questions of the session, also of those asked again, stopped or failed."""
+        return self._past.spent
+
+    def stoppable(self) -> AbstractContextManager[None]:
+        """Where something is waited for: Ctrl-C raises KeyboardInterrupt within the block."""
+        return self._stopper.stoppable()
 
     def among(self) -> frozenset[str] | None:
         """IDs of the papers that the filter lets through; None where it is off."""
@@ -77,11 +84,12 @@ class Conversation:
         return self._matching[2]
 
     def narrow(self, condition: Filter) -> tuple[int, int]:
-        """Put a filter on; how many papers remain, of how many."""
+        """Put a filter on; how many papers remain, of how many. Ctrl-C leaves the one before."""
         before, self.condition = self.condition, condition
         try:
-            among, (total, _) = self.among(), self.engine.search().store.count()
-        except RagError:
+            with self.stoppable():
+                among, (total, _) = self.among(), self.engine.search().store.count()
+        except (RagError, KeyboardInterrupt):
             self.condition = before
             raise
         self._keep({"type": "filter", "filter": str(condition)})
@@ -89,25 +97,25 @@ class Conversation:
 
     def clear(self) -> None:
         """Forget the conversation so far; the session keeps it."""
-        self._forgotten = len(self.exchanges)
+        self._past.forgotten = len(self.exchanges)
         self._keep({"type": "clear"})
 
     def ask(self, question: str, listener: Listener, *, retry: bool = False) -> Exchange:
         """Ask, and keep what came of it: an answer, an error, or what there was when Ctrl-C came.
 
-        With `retry` the last exchange gives way to this one.
+        With `retry` the last exchange gives way to this one, a whole answer to another alone.
 
         Raises:
             UsageError: the question cannot be asked; nothing is kept.
         """
         question = checked(question)
-        if retry and len(self.exchanges) > self._forgotten:
-            self.exchanges.pop()
         condition = str(self.condition)
-        self._keep({"type": "question", "question": question, "filter": condition, "retry": retry})
+        self._keep({"type": "question", "question": question, "filter": condition})
         exchange = self._answered(question, listener)
-        exchange = replace(exchange, at=now(), condition=condition)
-        self.exchanges.append(exchange)
+        exchange = replace(
+            exchange, at=now(), condition=condition, retry=retry, spent=self.engine.spent()
+        )
+        self._past.add(exchange)
         self.numbered = [paper.id for paper in exchange.shown_papers()] or self.numbered
         self._keep(to_record(exchange))
         return exchange
@@ -115,7 +123,7 @@ class Conversation:
     def _answered(self, question: str, listener: Listener) -> Exchange:
         heard = _Heard(listener)
         try:
-            with self._stopper.stoppable():
+            with self.stoppable():
                 answer = self._answer(question, heard)
             return Exchange(question, answer)
         except KeyboardInterrupt:

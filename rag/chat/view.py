@@ -9,7 +9,7 @@ from typing import Any
 from rag.chat.exchanges import Exchange
 from rag.chat.keyboard import unechoed
 from rag.chat.talk import Listener
-from rag.render import Screen
+from rag.render import Screen, answer_json, to_json
 from rag.text import visible
 from rag.types import Answer
 
@@ -64,8 +64,7 @@ class View:
     def answer_end(self, exchange: Exchange) -> None:
         """What follows the statements: sources, notes, or why there is no answer."""
         answer = exchange.answer
-        if exchange.unfinished:
-            self.out.line(f"{exchange.unfinished} … (not finished, not checked)", "dim")
+        self._unfinished(exchange)
         if exchange.error:
             self.error(exchange.error)
         elif answer is not None and exchange.stopped:
@@ -76,17 +75,23 @@ class View:
             self.warn(f"Note: {note}")
         if exchange.stopped:
             self.warn("Stopped. What was checked so far is kept; /retry asks again.")
+        self.out.line()
 
     def earlier(self, exchange: Exchange) -> None:
         """An exchange of a session that is taken up again, without its sources."""
         self.out.line(f"> {exchange.question}", "bold")
         for statement in exchange.answer.statements if exchange.answer else ():
             self.out.statement(statement)
+        self._unfinished(exchange)
         if exchange.answer is not None and not exchange.answer.answered and not exchange.stopped:
             self.out.sources(exchange.answer)
         if exchange.error:
             self.error(exchange.error)
         self.out.line()
+
+    def _unfinished(self, exchange: Exchange) -> None:
+        if exchange.unfinished:
+            self.out.line(f"{exchange.unfinished} … (not finished, not checked)", "dim")
 
     def why(self, exchange: Exchange, answer: Answer) -> None:
         """How the papers of an answer were found, with scores and ranks."""
@@ -113,8 +118,47 @@ class View:
         self.out.line(f"Understood as: {text}", "dim")
 
 
-def _nothing(_: str) -> None:
+def _nothing(_: object) -> None:
     """What is shown in a terminal alone."""
+
+
+class DataView(View):
+    """For programs: a line of JSON for each question, or what failed; all else on standard error.
+
+    Its letters are ASCII, whatever this terminal's encoding is.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(piped=True)
+        self.out = self.messages
+        self._asked = ""
+
+    def question(self, text: str) -> None:
+        """Remember the question."""
+        self._asked = text
+
+    @contextmanager
+    def answering(self, label: str) -> Iterator[Listener]:  # noqa: ARG002 - nobody waits
+        """Show nothing until the answer is whole."""
+        try:
+            yield Listener(_nothing, _nothing, _nothing, _nothing)
+        except Exception as error:
+            self._line({"question": self._asked, "error": str(error)})
+            raise
+
+    def answer_end(self, exchange: Exchange) -> None:
+        """The answer as in `rag ask --json`."""
+        if exchange.answer is None:
+            self._line({"question": exchange.question, "error": exchange.error})
+            self.error(exchange.error)
+            return
+        self._line(answer_json(exchange.answer))
+        for note in exchange.answer.notes:
+            self.warn(f"Note: {note}")
+
+    def _line(self, value: object) -> None:
+        spread = to_json(value, ascii_only=True).split("\n")
+        print("".join(part.lstrip() for part in spread), flush=True)
 
 
 class _Unfinished:

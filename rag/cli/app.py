@@ -8,7 +8,7 @@ import typer
 
 from eval.cli import app as eval_app
 from rag import __version__
-from rag.cli import batch, chat, ingest, papers, questions
+from rag.cli import batch, chat, ingest, papers, questions, review
 
 app = typer.Typer(
     name="rag",
@@ -36,6 +36,7 @@ app.command()(questions.search)
 app.command()(questions.ask)
 app.command()(chat.chat)
 app.add_typer(chat.sessions_app, name="sessions")
+app.command()(review.review)
 app.command()(batch.batch)
 app.command("papers")(papers.papers)
 app.command()(papers.show)

@@ -84,6 +84,8 @@ def _report(summary: Summary) -> None:
         messages.line(f"Failed {name}: {error}", "yellow")
     if outcome.failed > len(summary.failures):
         messages.line(f"and {outcome.failed - len(summary.failures)} more.", "yellow")
+    if outcome.failed:
+        messages.line("With --retry-failed the same command tries those again.")
     if outcome.stopped is not None:
         messages.line(f"Stopped: {outcome.stopped}", "red")
     messages.line(_counts(summary))

@@ -47,6 +47,9 @@ def chat(
     no_save: Annotated[
         bool, typer.Option("--no-save", help="Leave no trace: no session, no history of lines.")
     ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="In a pipe: a line of JSON for each question.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Talk about the papers. In a pipe: a question a line.
@@ -54,12 +57,15 @@ def chat(
     Exits with 0; in a pipe with 1 where a line failed, 3 where no question was answered.
     """
     from rag.chat.stop import Stopper
-    from rag.chat.view import View
+    from rag.chat.view import DataView, View
 
     if sum((resume, session is not None, no_save)) > 1:
         raise UsageError("Of --continue, --session and --no-save only one can be given.")
     settings = settings_for(store)
-    view = View(piped=sys.stdin is None or not sys.stdin.isatty())
+    piped = sys.stdin is None or not sys.stdin.isatty()
+    if json and not piped:
+        raise UsageError("--json is for questions from a pipe: rag chat --json < QUESTIONS.txt")
+    view = DataView() if json else View(piped=piped)
     papers = _count(settings.store)
     stopper = Stopper()
     with _opened_session(settings.store, session, resume, no_save, view) as kept:
@@ -114,7 +120,7 @@ def export_session(
     if output is None:
         typer.echo(text, nl=False)
     else:
-        export.save(output, text)
+        export.save(output, text, "rag sessions export NAME --output FILE")
 
 
 @sessions_app.command("delete")
@@ -148,9 +154,9 @@ def _opened_session(
         yield Session("")
         return
     try:
-        kept = open_session(store, as_utf8(name) if name else None, latest=resume)
+        kept = open_session(store, None if name is None else as_utf8(name), latest=resume)
     except SessionError as error:
-        if name or resume:
+        if name is not None or resume:
             raise
         view.warn(f"This conversation is not kept. {error}")
         kept = Session("")
@@ -186,7 +192,7 @@ def _welcome(talk: Conversation, view: View, papers: int) -> None:
 def _lines(engine: Engine, view: View, *, keep: bool) -> Lines:
     from rag.chat.commands import COMMANDS
     from rag.chat.line import PipedLines, TypedLines
-    from rag.chat.sessions import state_directory
+    from rag.state import state_directory
 
     if view.piped:
         return PipedLines()

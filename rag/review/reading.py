@@ -24,10 +24,15 @@ _LISTS = ("notes", "reviews", "replies", "direct_replies")
 _NOT_REVIEW = frozenset(
     "title abstract keywords tldr tl_dr authors authorids venue venueid pdf bibtex _bibtex id "
     "forum number replyto invitation invitations signatures readers writers nonreaders license "
-    "supplementary_material primary_area paperhash".split()
+    "supplementary_material primary_area paperhash flag_for_ethics_review".split()
 )
 _MOST_FIELDS_SHOWN = 10
+_GIVE = "Give the file of a review."
+# Of a field that no form is known to have; fewer are a choice from a menu.
+_FEWEST_WORDS = 4
 _DEEPEST = 20
+# Of what is no file on a disk, such as a pipe, which may have no end.
+_MOST_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +50,28 @@ class Review:
 
 
 def read_reviews(path: Path) -> tuple[Review, ...]:
-    """The reviews of one file, at least one; `Review.file` is the path as given.
+    """The reviews of one file or pipe, at least one.
+
+    `Review.file` is the path as given, with "\\udcff" for a byte 0xFF that is no UTF-8.
 
     Raises:
-        ReadError: the file is missing, unreadable, empty, no text, or JSON without a review.
+        ReadError: the file is missing, unreadable, empty, no text, or JSON without a review; or a
+            pipe gives more than 20 MB.
     """
     try:
-        if not path.is_file():
-            what = "is a folder" if path.is_dir() else "does not exist or is no file"
-            raise ReadError(f"{_shown(path)} {what}. Give the file of a review.")
-        data = path.read_bytes()
+        if path.is_dir():
+            raise ReadError(f"{_shown(path)} is a folder. {_GIVE}")
+        with path.open("rb") as file:
+            data = file.read(-1 if path.is_file() else _MOST_BYTES + 1)
+            endless = len(data) > _MOST_BYTES and not path.is_file()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ReadError(f"{_shown(path)} does not exist or is no file. {_GIVE}") from error
     except OSError as error:
         why = (error.strerror or os.strerror(error.errno or 0)).lower()
-        raise ReadError(f"{_shown(path)} cannot be read: {why}. Check its permissions.") from error
+        advice = "Check its permissions." if isinstance(error, PermissionError) else _GIVE
+        raise ReadError(f"{_shown(path)} cannot be read: {why}. {advice}") from error
+    if endless:
+        raise ReadError(f"{_shown(path)} gives more than {_MOST_BYTES // 10**6} MB. {_GIVE}")
     return reviews_in(data, str(path))
 
 
@@ -67,7 +81,7 @@ def reviews_in(data: bytes, name: str) -> tuple[Review, ...]:
     Raises:
         ReadError: it is empty, no text, or JSON without a review.
     """
-    shown = _shown(name)
+    shown, name = _shown(name), _printable(name)
     try:
         text = decode(data)
     except ReadError as error:
@@ -82,15 +96,26 @@ def reviews_in(data: bytes, name: str) -> tuple[Review, ...]:
     except (ValueError, RecursionError) as error:
         if not promised:
             return (Review(name, 1, None, text),)
-        why = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
+        why = _why(error)
         where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise ReadError(
             f"{shown} is not JSON: {why}{where}. Mend it, or give the review as text."
         ) from error
-    found = tuple(_texts(value, None, 0))
+    # A site's export may hold a note both as a reply and as a direct reply.
+    found = dict.fromkeys(
+        (key, body, n if key is None else 0)
+        for n, (key, body) in enumerate(_texts(value, None, 0), start=1)
+    )
     if not found:
         raise ReadError(_no_review(shown, value))
-    return tuple(Review(name, n, key, body) for n, (key, body) in enumerate(found, start=1))
+    return tuple(Review(name, n, key, body) for n, (key, body, _) in enumerate(found, start=1))
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    deep = isinstance(error, RecursionError)
+    return "it is nested too deeply" if deep else "a number in it is too long"
 
 
 def _parsed(text: str) -> Any:
@@ -105,7 +130,7 @@ def _parsed(text: str) -> Any:
 
 
 def _texts(value: Any, key: str | None, depth: int) -> Iterator[tuple[str | None, str]]:
-    """(id, text) of every review in a decoded value, in order."""
+    """(id, text) of every review in a decoded value, in order; a note exported twice is twice."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
@@ -118,43 +143,73 @@ def _texts(value: Any, key: str | None, depth: int) -> Iterator[tuple[str | None
         own = None if _by_authors(value) else _text_of(value)
         if own is not None:
             yield _id_of(value) or key, own
+        keyed = own is None and all(isinstance(inner, Mapping) for inner in value.values())
         for name, inner in {**value, **_mapping(value.get("details"))}.items():
-            if _snake(name) in _LISTS and isinstance(inner, list):
+            if _snake(name) in _LISTS:
+                yield from _listed(inner, depth + 1)
+            elif _is_nested(name, inner) and not _by_authors(value):
                 yield from _texts(inner, None, depth + 1)
-        if own is None and value and all(isinstance(inner, Mapping) for inner in value.values()):
-            for name, inner in value.items():
-                if name not in ("content", "details"):
-                    yield from _texts(inner, name, depth + 1)
+            elif keyed and name not in ("content", "details"):
+                yield from _texts(inner, name, depth + 1)
+
+
+def _listed(value: Any, depth: int) -> Iterator[tuple[str | None, str]]:
+    """The reviews of a list, or of a mapping of them by name."""
+    if not isinstance(value, Mapping) or _text_of(value) is not None:
+        yield from _texts(value, None, depth)
+        return
+    for name, inner in value.items():
+        text = _string(inner)
+        if text is not None and len(text.split()) >= _FEWEST_WORDS:
+            yield name, text
+        elif isinstance(inner, Mapping | list):
+            yield from _texts(inner, name, depth + 1)
+
+
+def _is_nested(name: str, value: Any) -> bool:
+    """Whether a field of a whole text holds fields instead: {"review": {"weaknesses": ...}}."""
+    return _snake(name) in _TEXTS and _string(value) is None
 
 
 def _text_of(note: Mapping[str, Any]) -> str | None:
-    """The text of a note: its sections under their headings, or its one text field."""
-    content = _mapping(note.get("content")) or note
-    fields = {name: _string(value) for name, value in content.items()}
+    """The text of a note: its fields under their names, or its one text field as it stands."""
     if isinstance(note.get("content"), str):
         return _string(note["content"])
-    sections = [
-        f"## {name.replace('_', ' ').strip().capitalize()}\n\n{text}"
-        for name, text in fields.items()
-        if text is not None and _is_section(name, text)
-    ]
-    if sections:
-        return "\n\n".join(sections)
-    by_name = {_snake(name): text for name, text in fields.items()}
-    return next((by_name[name] for name in _TEXTS if by_name.get(name)), None)
+    content = _mapping(note.get("content")) or note
+    fields = {str(name): _string(value) for name, value in content.items()}
+    kept = {name: text for name, text in fields.items() if text and _is_of_review(name, text)}
+    if not any(_snake(name) in _TEXTS or _is_section(name) for name in kept):
+        return None
+    (name, text), *more = kept.items()
+    if not more and _snake(name) in _TEXTS:
+        return text
+    return "\n\n".join(
+        f"## {name.replace('_', ' ').strip().capitalize()}\n\n{text}" for name, text in kept.items()
+    )
 
 
-def _is_section(name: str, text: str) -> bool:
+def _is_of_review(name: str, text: str) -> bool:
+    """Whether it is text of the review: no mark, nothing of the site, no word of a menu."""
     snake = _snake(name)
-    if snake in _NOT_REVIEW or snake in _TEXTS[1:] or is_rating(name.replace("_", " "), text):
+    if snake in _NOT_REVIEW or is_rating(name.replace("_", " "), text):
         return False
-    return known_heading(name.replace("_", " ")) is not None and snake != "review"
+    longest = max(len(paragraph.split()) for paragraph in text.split("\n\n"))
+    return _is_section(name) or snake in _TEXTS or longest >= _FEWEST_WORDS
+
+
+def _is_section(name: str) -> bool:
+    return known_heading(name.replace("_", " ")) is not None and _snake(name) != "review"
 
 
 def _string(value: Any) -> str | None:
-    """A text, also as {"value": text}; None if it is no text or has only white space."""
+    """A text, also as {"value": text} and as a list of texts, its paragraphs.
+
+    None if it is no text or has only white space.
+    """
     if isinstance(value, Mapping):
         value = value.get("value")
+    if isinstance(value, list) and not any(isinstance(v, Mapping | list) for v in value):
+        value = "\n\n".join(v for v in value if isinstance(v, str) and v.strip())
     return value if isinstance(value, str) and value.strip() else None
 
 
@@ -194,4 +249,9 @@ def _no_review(shown: str, value: Any) -> str:
 
 
 def _shown(path: Path | str) -> str:
-    return repr(str(path).encode("utf-8", "backslashreplace").decode())
+    return repr(_printable(str(path)))
+
+
+def _printable(name: str) -> str:
+    """The name without lone surrogates, which stand for bytes that are no UTF-8."""
+    return name.encode("utf-8", "backslashreplace").decode()

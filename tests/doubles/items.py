@@ -58,6 +58,7 @@ def item(
         "confidence": confidence,
         "text": "\n".join(s["statement"]["text"] for s in statements) or "They do not answer this.",
         "statements": [s["statement"] for s in statements],
+        "papers": [],
         "usage": {"prompt_tokens": 600, "completion_tokens": 30},
         "seconds": {"retrieve": 0.25, "generate": 4.0, "verify": 0.75, "total": seconds},
     }
@@ -70,7 +71,14 @@ def item(
         "cached": cached,
         "answer": None if error else answer,
         "retrieved": [
-            {"rank": n, "paper_id": name, "title": name.upper(), "score": 1 / n}
+            {
+                "rank": n,
+                "paper_id": name,
+                "title": name.upper(),
+                "score": 1 / n,
+                "dense_rank": n,
+                "lexical_rank": None,
+            }
             for n, name in enumerate(found, start=1)
         ],
         "entailment": [] if error else [s["entailment"] for s in statements],

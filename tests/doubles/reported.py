@@ -86,8 +86,8 @@ def item(
         "entailment": [
             {
                 "all": supported,
-                "each": [supported] + [False] * (len(citations) - 1),
-                "without": [False] + [supported] * (len(citations) - 1),
+                "each": [supported, *[False] * len(citations)][: len(citations)],
+                "without": [False, *[supported] * len(citations)][: len(citations)],
             }
             for _, supported, citations in statements
         ],
