@@ -15,12 +15,16 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MANUAL = README + (ROOT / "eval" / "README.md").read_text(encoding="utf-8")
 KEYS = {"RAG_LLM_API_KEY", "RAG_EMBEDDING_API_KEY"}
-NUMBERS = {"RAG_LLM_CONTEXT_TOKENS": "4096", "RAG_ANSWER_EVIDENCE_TOKENS": "700"}
+VALUES = {
+    "RAG_LLM_CONTEXT_TOKENS": "4096",
+    "RAG_ANSWER_EVIDENCE_TOKENS": "700",
+    "RAG_STORE": "vectorstore",
+}
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"\bRAG_[A-Z_]+\b", README)) - KEYS))
 def test_every_setting_named_exists(name: str) -> None:
-    value = NUMBERS.get(name, "true" if name.endswith("DOWNLOAD") else "http://127.0.0.1:9/v1")
+    value = VALUES.get(name, "true" if name.endswith("DOWNLOAD") else "http://127.0.0.1:9/v1")
     load_settings(environ={name: value})
 
 
@@ -29,7 +33,7 @@ def test_every_command_named_exists(rag: Rag) -> None:
     for command in sorted(commands):
         words = [word for word in command.split()[1:] if word.islower() and word.isalpha()]
         assert rag(*words, "--help").code == 0, command
-    assert len(commands) == 11
+    assert len(commands) == 13
 
 
 @pytest.mark.parametrize(
@@ -79,7 +83,8 @@ def test_the_contracts_are_what_the_commands_print(filled: Rag, service: Service
     # What a source is made of is said once, under search.
     assert keys(answer) == contract("ask") | {"file", "position"}
     assert keys(filled("search", QUESTION, "--json").json) == contract("search")
-    Path("bad.jsonl").write_text('{"id": "x"}\n', encoding="utf-8")
+    other = '{"id": "alpha", "abstract": "Quite another text about something else."}\n'
+    Path("bad.jsonl").write_text('{"id": "x"}\n' + other, encoding="utf-8")
     assert keys(filled("ingest", "bad.jsonl", "--json").json) == contract("ingest")
     Path("review.md").write_text("QUESTIONS:\n1. Which seeds did you use?\n", encoding="utf-8")
     kinds = {"answerable", "authors"}
