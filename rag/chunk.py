@@ -30,13 +30,19 @@ def chunks(paper: Paper, count_tokens: Callable[[str], int], max_tokens: int) ->
     model even without a title is split at word boundaries into windows that cover it.
     """
     sentences = sentence_spans(paper.text)
+    # What fits as a whole, as most abstracts do, fits in parts: one count instead of many.
+    whole_fits = count_tokens(_titled(paper.title, paper.text)) <= max_tokens
     windows: list[Span] = []
     first = 0
     while first < len(sentences):
         ahead = sentences[first : first + WINDOW]
-        taken = _sentences_that_fit(paper, ahead, count_tokens, max_tokens)
+        taken = (
+            len(ahead)
+            if whole_fits
+            else _sentences_that_fit(paper, ahead, count_tokens, max_tokens)
+        )
         window = Span(sentences[first].start, sentences[first + taken - 1].end)
-        if taken > 1:  # with the title in front, it was found to fit
+        if taken > 1 or whole_fits:
             windows.append(window)
         else:
             windows += pieces(paper.text, window, lambda t: count_tokens(t) <= max_tokens)

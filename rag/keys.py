@@ -6,6 +6,7 @@ an abstract's beginning and end, only find the papers that are worth comparing.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import unicodedata
@@ -16,6 +17,9 @@ from rag.types import MetaValue, Paper
 
 # Words of an abstract's beginning and of its end; fewer begin many abstracts alike.
 EDGE_WORDS = 12
+
+# Texts that are looked at more than once in a row while they are taken in.
+_KEPT = 2_048
 
 _WORD = re.compile(r"\w+")
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
@@ -60,6 +64,7 @@ def title_key(title: str) -> int | None:
     return key_of(letters) if letters else None
 
 
+@functools.lru_cache(_KEPT)
 def edge_keys(text: str) -> tuple[int, int]:
     """Hashes of the first and the last `EDGE_WORDS` words of an abstract."""
     found = words(text)
@@ -85,8 +90,9 @@ def key_of(text: str) -> int:
 def words(text: str) -> list[str]:
     """Words without case and accents, in order."""
     if not text.isascii():
-        bare = (c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-        text = "".join(bare)
+        text = unicodedata.normalize("NFKD", text)
+        # A text has few different characters.
+        text = text.translate({ord(c): None for c in set(text) if unicodedata.combining(c)})
     return _WORD.findall(text.casefold())
 
 

@@ -153,6 +153,8 @@ def _fill(new: Catalog, old: Catalog, embedder: Embedder, on_progress: Progress 
         found = entries([fresh for _, fresh in missing], embedder, known)
         new.remove([paper.id for paper, _ in missing])
         new.write(found, [place for paper, _ in missing for place in old.places(paper.id)])
+        if found and found[0].vectors is not None:
+            new.set_meta("dimension", str(found[0].vectors.shape[1]))
         embedded += sum(_is_new(entry, known, embedder) for entry in found)
         done += len(batch)
         if on_progress is not None:

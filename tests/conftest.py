@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from doubles.chroma import Chroma, Machines, executable
 from doubles.commands import RECORDS, Rag, Run, write
 from doubles.service import Service
 
@@ -70,3 +71,21 @@ def filled(rag: Rag) -> Rag:
     """`rag` with a store of three papers."""
     assert rag("ingest", write("papers.jsonl", *RECORDS)).code == 0
     return rag
+
+
+@pytest.fixture(scope="session")
+def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chroma]:
+    """A real Chroma server on loopback."""
+    if executable() is None:
+        pytest.skip("chroma is not beside this Python")
+    running = Chroma(tmp_path_factory.mktemp("chroma"))
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def machines(chroma: Chroma, tmp_path: Path) -> Machines:
+    """The address of one new database, as machines of different names have it."""
+    database = chroma.database()
+    return lambda name: chroma.address(tmp_path / name, database)

@@ -82,6 +82,110 @@ def test_columns_reach_the_reader(tmp_path: Path) -> None:
         assert (outcome.title, outcome.abstract) == ("On A", "We do A.")
 
 
+def test_what_is_cut_off_is_the_last_entry_not_one_that_waited(tmp_path: Path) -> None:
+    waits = "@inproceedings{a, crossref = {z}, title = {On A}, abstract = {We do A, and B.}}\n"
+    packed = gzip.compress((waits + BIBTEX).encode())[:-9]
+    (tmp_path / "a.gz").write_bytes(packed)
+    first, second, rest = records_of(tmp_path / "a.gz")
+    assert isinstance(first, Record)
+    assert (first.id, first.source.position) == ("a", 1)
+    assert isinstance(second, Rejected)
+    assert isinstance(rest, Rejected)
+    assert (second.position, rest.position) == (2, 3)
+
+
+ROWS = '"TITLE","On A"\n"ABSTRACT","We do A."\n"YEAR","2020"\n\n"TITLE","On B"\n"ABSTRACT","B"\n'
+
+
+@pytest.mark.parametrize("text", [BIBTEX, RIS, JSONL, f"[{JSONL}]", ROWS])
+def test_a_name_that_no_record_has_is_reported_at_the_end(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a").write_text(text)
+    plain = records_of(tmp_path / "a")
+    why = "no record of the file has it."
+    assert records_of(tmp_path / "a", {"doi": "Dio"}) == [
+        *plain,
+        Rejected("f", 0, f'--map names the field "Dio" for the DOI, but {why}'),
+    ]
+    named = records_of(tmp_path / "a", {"title": "Ttel", "url": "Adress"})
+    assert len(named) == len(plain) + 1
+    assert {
+        one.reason.partition(" which")[0] for one in named[:-1] if isinstance(one, Rejected)
+    } == {'--map names the field "Ttel" for the title,'}
+    # What each record is rejected for is not said once more.
+    last = named[-1]
+    assert isinstance(last, Rejected)
+    assert last.reason == f'--map names the field "Adress" for the URL, but {why}'
+
+
+def test_one_record_that_has_the_name_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(f'{JSONL}{{"abstract": "B", "Jahr": null}}\n')
+    assert len(records_of(tmp_path / "a", {"year": "jahr"})) == 2
+    (tmp_path / "a").write_text(RIS.replace("AB", "PY  - 2020\nAB"))
+    assert len(records_of(tmp_path / "a", {"year": "py"})) == 1
+
+
+def test_a_list_has_no_fields_to_name(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(PLAIN)
+    *records, said = records_of(tmp_path / "a", {"abstract": "Summary", "doi": "Dio"})
+    assert records == records_of(tmp_path / "a")
+    assert said == Rejected(
+        "f",
+        0,
+        '--map names the field "Summary" for the abstract and "Dio" for the DOI, but a list of '
+        "abstracts has no fields.",
+    )
+
+
+@pytest.mark.parametrize("text", [CSV, TSV, SEMICOLONS, "abstract\nWe do A, and B.\n"])
+def test_a_header_without_the_name_rejects_its_rows(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    [row] = records_of(tmp_path / "a.csv", {"doi": "Dio", "abstract": "Abstract", "id": "Nr"})
+    assert isinstance(row, Rejected)
+    assert (row.position, row.line) == (1, 2)
+    assert row.reason.startswith(
+        '--map names the column "Dio" for the DOI and "Nr" for the ID, which is missing; the '
+        "columns are "
+    )
+    assert '"abstract"' in row.reason.casefold()
+
+
+@pytest.mark.parametrize(
+    ("ids", "kept"),
+    [
+        (["1", "2", "3"], False),
+        (["0", "1", "2"], False),
+        (["1"], False),
+        (["2", "3", "4"], True),
+        (["1", "2", "4"], True),
+        (["a1", "a2"], True),
+    ],
+)
+def test_numbers_of_rows_are_no_ids(tmp_path: Path, ids: list[str], kept: bool) -> None:
+    lines = [f'{one},"We do A, and B."\n' for one in ids]
+    (tmp_path / "a.csv").write_text("id,abstract\n" + "".join(lines))
+    found = [one for one in records_of(tmp_path / "a.csv") if isinstance(one, Record)]
+    assert [one.id for one in found] == [one if kept else None for one in ids]
+    assert [one.metadata.get("record number") for one in found] == [
+        None if kept else one for one in ids
+    ]
+    named = records_of(tmp_path / "a.csv", {"id": "id"})
+    assert [one.id for one in named if isinstance(one, Record)] == ids
+
+
+def test_a_data_frame_by_index_has_no_ids(tmp_path: Path) -> None:
+    rows = {str(n): {"title": f"On {n}", "abstract": f"We do {n}."} for n in range(3)}
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    assert [one.id for one in records_of(tmp_path / "a.json") if isinstance(one, Record)] == [
+        None
+    ] * 3
+    (tmp_path / "a.json").write_text(json.dumps({f"x{n}": row for n, row in rows.items()}))
+    assert [one.id for one in records_of(tmp_path / "a.json") if isinstance(one, Record)] == [
+        "x0",
+        "x1",
+        "x2",
+    ]
+
+
 def test_folders_hold_every_format_but_not_what_is_packed_with_it(tmp_path: Path) -> None:
     names = ("a.bib", "b.CSV", "c.enw", "d.json.gz", "e.nbib", "f.ris", "g.tsv", "h.gz", "i.pdf.gz")
     for name in (*names, "j.tar.gz", "k.tgz"):

@@ -76,7 +76,7 @@ def test_a_named_field_comes_before_every_guess() -> None:
         {"doi": "10.1000/A"},
         {"DO": "https://doi.org/10.1000/A"},
         {"id": "10.1000/A"},
-        {"key": "x", "ID": "https://doi.org/10.1000/A", "DI": "10.1000/A"},
+        {"id": "https://doi.org/10.1000/A", "key": "x"},
     ],
 )
 def test_a_doi_is_no_id(fields: dict[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""Commands about what the index holds: papers, show, remove, export, doctor, index rebuild."""
+"""Commands about what the index holds: papers, show, remove, export, doctor, index check and rebuild."""
 
 from __future__ import annotations
 
@@ -121,6 +121,31 @@ def doctor(store: StoreOption = None, json: JsonOption = False) -> None:
         print_json(render.diagnosis_json(found))
     else:
         render.Screen().diagnosis(found)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def check(
+    full: Annotated[bool, typer.Option("--full", help="Ask for every vector.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Tell whether the index is whole, and how to mend it. Changes nothing."""
+    from dataclasses import asdict
+
+    from rag.check import check, lines
+    from rag.progress import counter
+    from rag.render import Screen
+
+    settings = settings_for(store)
+    with counter("Checking", "vectors") as advance:
+        found = check(settings.store, full=full, on_progress=advance)
+    if json:
+        print_json({"ok": found.ok, **asdict(found)})
+    else:
+        screen = Screen()
+        for line, good in lines(found):
+            screen.line(line, None if good else "red")
     if not found.ok:
         raise typer.Exit(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import threading
 from collections.abc import Sequence
@@ -37,8 +38,10 @@ class SentenceTransformerEmbedder:
         except Exception as error:  # the library raises a dozen kinds, depending on what is missing
             raise ModelError(_advice(name_or_path, allow_download, error)) from error
         self._model: Any = model
-        # Its tokenizer is first told how long a text may be: threads would cut one another's texts.
-        self._turn = threading.RLock()
+        # A tokenizer is told how long a text may be before it reads one: threads that shared it
+        # would cut one another's texts. Counting has one of its own, so as not to wait for vectors.
+        self._turn, self._counting = threading.Lock(), threading.Lock()
+        self._tokenizer: Any = copy.deepcopy(model.tokenizer)
         prompts = model.prompts or {}
         self._prompts = {kind: prompts.get(kind) or "" for kind in ("query", "document")}
         self.max_tokens = int(model.max_seq_length or DEFAULT_MAX_TOKENS)
@@ -68,8 +71,8 @@ class SentenceTransformerEmbedder:
 
     def _count(self, text: str) -> int:
         # verbose=False: counting a text longer than the model reads is the point, not a mistake.
-        with self._turn:
-            return len(self._model.tokenizer(text, truncation=False, verbose=False)["input_ids"])
+        with self._counting:
+            return len(self._tokenizer(text, truncation=False, verbose=False)["input_ids"])
 
 
 def _identity(name: str, model: Any, max_tokens: int) -> str:

@@ -26,6 +26,8 @@ _COMMENT = re.compile(
         (?:\n\s*%[^\n]*(?=\n))*""",
     re.VERBOSE,
 )
+# Any comment begins so; most percentages do not.
+_AFTER_SPACE = re.compile(r"%(?<!\S%)")
 ESCAPED = re.compile(r"\\([_%#&~{}$])")
 LISTED = re.compile(r"\s*[^\s,{}]+(?:\s*,\s*[^\s,{}]+)+\s*")
 
@@ -36,7 +38,7 @@ def tokenize(text: str) -> tuple[list[str], bool]:
     >>> tokenize(r"of 76.6\% mAP$_{50}$")
     (['of 76.6', '\\\\%', ' mAP', '$', '_', '{', '50', '}', '$'], True)
     """
-    if "%" in text:
+    if "%" in text and _AFTER_SPACE.search(text):
         text = _COMMENT.sub("", text)
     if "\\\\" in text:
         text = _DOUBLED.sub(_undouble, text)

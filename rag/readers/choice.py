@@ -56,7 +56,8 @@ def read(
         sought = Sought(columns or {})
         reader, cuts = _reader(stream.head, ending, sought)
         yield from _with_damage(reader(stream, name, sought), stream, name, cuts)
-        if sought.missing and reader in (_json, _json_lines, _bibtex, _ris, _text_list):
+        # An export's names are our own.
+        if sought.missing and reader is not _exported:
             yield from _without(sought, name, listed=reader is _text_list)
 
 
@@ -141,6 +142,10 @@ def _with_damage(outcomes: _Outcomes, stream: Stream, name: str, cuts: bool) -> 
     """The outcomes; if the text ended too early, the last is no record, and why is said."""
     last: Record | Rejected | None = None
     for outcome in outcomes:
+        # BibTeX entries that waited in vain come last, but are not what the damage cut off.
+        if stream.damage and _place(outcome) < _place(last):
+            yield outcome
+            continue
         if last is not None:
             yield last
         last = outcome

@@ -11,7 +11,7 @@ from itertools import chain
 from rag.readers import delimited
 from rag.readers.delimited import Broken, Dialect, Row, trimmed
 from rag.readers.fields import ID, record_from
-from rag.readers.mapping import absent, listed
+from rag.readers.mapping import Sought, absent, listed
 from rag.readers.names import Names, plain
 from rag.readers.table_layout import (
     ABSTRACTS,
@@ -79,7 +79,8 @@ def records(
         return
     guessed, missing = _abstract_column(head, layout, columns)
     # A name that no column has is a slip of the pen: better no papers than some without a DOI.
-    missing = _not_there(layout, columns) or missing
+    if not layout.vertical:
+        missing = _not_there(layout, columns) or missing
     numbering = "" if "id" in columns else _numbering_column(head, layout)
     body = chain(head[layout.skip :], stream)
     found = _stacked(body, layout) if layout.vertical else _rows(body, layout)
@@ -199,8 +200,8 @@ def _abstract_column(
 
 def _not_there(layout: Layout, columns: Mapping[str, str]) -> str | None:
     """Why no row is read, if the user names columns that the header does not."""
-    if layout.vertical or not layout.headed:
-        return None
+    if isinstance(columns, Sought):
+        columns.missing.clear()  # the header tells it of all rows
     names = Names(layout.names)
     unknown = [ours for ours, theirs in columns.items() if names.spelled(theirs) is None]
     if not unknown:

@@ -185,9 +185,7 @@ class Store:
             raise UsageError("The question's vector is not a number. Ask in other words.")
         self._check_dimension(vector)
         if among is None and not self._few_chunks():
-            with self._loading:
-                chroma = self._chroma = self._chroma or self._open_chroma()
-            return chroma.nearest(vector, papers)
+            return self.approximate().nearest(vector, papers)
         with self._loading:
             exact = self._exact_now()
             if exact is None and (among is None or len(among) > FEW):
@@ -195,6 +193,16 @@ class Store:
         if exact is None:
             return nearest_among(self.catalog, among or (), vector, papers)
         return exact.nearest(vector, papers, among)
+
+    def approximate(self) -> Approximate:
+        """The search that a large store uses.
+
+        Raises:
+            StoreError: it has lost vectors.
+        """
+        with self._loading:
+            self._chroma = self._chroma or self._open_chroma()
+            return self._chroma
 
     def lexical(self) -> LexicalIndex:
         """The BM25 index of the papers as they are now."""

@@ -41,7 +41,6 @@ _SAMPLES = 8
 _TAKEN_AT_ONCE = 10_000
 
 
-
 # A union of keys, since SQLite answers an OR of these conditions by reading every vector.
 _CANDIDATE_ROWS = """
 SELECT id, vector FROM chunks JOIN papers ON papers.pk = paper_pk WHERE chunks.pk IN (
@@ -87,6 +86,11 @@ class ChromaVectors:
         closest = found["ids"][0][:wanted]
         rows = self._catalog.rows(_CANDIDATE_ROWS, (f"[{','.join(closest)}]", self._newest))
         return best_of(rows, vector, papers)
+
+    def count(self) -> int:
+        """How many vectors it holds."""
+        with self._explained():
+            return self._collection.count()
 
     def whole(self) -> bool:
         """Whether sampled vectors are found by asking for themselves; a count alone can lie."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -15,6 +16,9 @@ import httpx
 from rag.config import ServerAddress
 
 _SECONDS_TO_START = 60
+
+# The address of one database, as the machine of a name has it.
+Machines = Callable[[str], ServerAddress]
 
 
 def executable() -> Path | None:

@@ -14,6 +14,7 @@ from rag.store.changes import Changes
 from rag.store.database import DamagedError
 from rag.store.directory import CATALOG, VECTORS, check_space
 from rag.store.mapped import DamagedVectorsError, complete, discard
+from rag.store.server.connection import LostError
 from rag.store.server.lease import Lease
 from rag.store.server.ledger import Ledger
 from rag.store.server.remote import Head, Remote
@@ -55,7 +56,17 @@ def bring_up(remote: Remote, replica: Replica) -> Head:
     Raises:
         StoreError: the server has no store, or the copy cannot be made.
     """
-    head = required(remote)
+    while True:
+        head = required(remote)
+        try:
+            return _brought_up(remote, replica, head)
+        except LostError:
+            # A rebuild may have put another generation in its place.
+            if required(remote).generation == head.generation:
+                raise
+
+
+def _brought_up(remote: Remote, replica: Replica, head: Head) -> Head:
     if replica.is_current(head.generation, head.revision):
         return head
 

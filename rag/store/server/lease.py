@@ -12,11 +12,13 @@ import socket
 import threading
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from rag.errors import StoreError
-from rag.store.server.rest import Collection, Rest
+from rag.store.server.collection import Collection
+from rag.store.server.rest import Rest
 
 # A holder that fell silent for so long is gone; it renews its lease four times as often.
 LEASE_SECONDS = 60.0
@@ -46,7 +48,7 @@ class Lease:
         self.holder = holder
         self._token = token
         self._over = threading.Event()
-        self._renewal = threading.Thread(target=self._renew, daemon=True)
+        self._renewal = threading.Thread(target=self._keep, daemon=True)
         self._renewal.start()
 
     @classmethod
@@ -94,19 +96,23 @@ class Lease:
         """Let others write."""
         self._over.set()
         self._renewal.join()
-        try:
+        with suppress(StoreError):  # it ends by itself
             self._meta.update(_key(self._number), {"released": True}, RENEWAL_SECONDS)
-        except StoreError:  # it ends by itself
-            return
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """Put off the end.
+
+        Raises:
+            StoreError: the server does not take it.
+        """
+        self._rest.set_clock()
+        ends = self._rest.now() + LEASE_SECONDS
+        self._meta.update(_key(self._number), {"ends": ends}, RENEWAL_SECONDS)
+
+    def _keep(self) -> None:
         while not self._over.wait(LEASE_SECONDS / 4):
-            try:
-                self._rest.set_clock()
-                ends = self._rest.now() + LEASE_SECONDS
-                self._meta.update(_key(self._number), {"ends": ends}, RENEWAL_SECONDS)
-            except StoreError:  # shows at the next write
-                continue
+            with suppress(StoreError):  # which shows at the next write
+                self.renew()
 
 
 def _key(number: int) -> str:

@@ -18,7 +18,9 @@ from typing import Any
 from rag.config import ServerAddress
 from rag.errors import StoreError
 from rag.store.schema import Fingerprint
-from rag.store.server.rest import Collection, LostError, Rest
+from rag.store.server.collection import Collection
+from rag.store.server.connection import LostError
+from rag.store.server.rest import Rest
 from rag.store.vectors import EF_SEARCH
 
 FORMAT = 1

@@ -13,12 +13,12 @@ from rag.errors import StoreError
 from rag.store.catalog import Catalog
 from rag.store.directory import CATALOG
 from rag.store.schema import Fingerprint
+from rag.store.server.connection import LostError
 from rag.store.server.copying import alone, connected, copy, index, no_store
 from rag.store.server.lease import Lease
 from rag.store.server.ledger import Ledger
 from rag.store.server.remote import Head, Remote
 from rag.store.server.replica import Replica
-from rag.store.server.rest import LostError
 from rag.store.server.sync import push
 
 

@@ -23,12 +23,13 @@ from rag.store.changes import Changes
 from rag.store.directory import CATALOG
 from rag.store.exact import best_of
 from rag.store.schema import Fingerprint
+from rag.store.server.collection import Collection
+from rag.store.server.connection import LostError
 from rag.store.server.copying import DAMAGE, alone, bring_up, connected, copy, index
 from rag.store.server.lease import Lease
 from rag.store.server.ledger import Ledger
 from rag.store.server.remote import Head, Remote
 from rag.store.server.replica import Replica
-from rag.store.server.rest import Collection
 from rag.store.server.sync import PAPERS, push, sweep, tidy
 from rag.store.store import Approximate, Store
 from rag.store.vectors import CANDIDATES, EXACT_LIMIT
@@ -101,7 +102,13 @@ class ServerStore(Store):
     ) -> list[tuple[str, float]]:
         """As `Store.nearest`, of the papers that the server has now."""
         self._follow()
-        return super().nearest(vector, papers, among)
+        try:
+            return super().nearest(vector, papers, among)
+        except LostError:
+            # A rebuild may have put another generation in its place since.
+            self._looked = -NEWS_SECONDS
+            self._follow()
+            return super().nearest(vector, papers, among)
 
     def lexical(self) -> LexicalIndex:
         """As `Store.lexical`, of the papers that the server has now."""

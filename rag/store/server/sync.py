@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rag.store.server.connection import LostError
 from rag.store.server.ledger import Ledger, Vectors
 from rag.store.server.records import Gone, PaperRecord, Record, pack, record_key, unpack
 from rag.store.server.remote import Head, Remote
-from rag.store.server.rest import LostError
 
 # Papers a push: few enough that an interruption costs seconds, enough to hide the four requests.
 PAPERS = 256
