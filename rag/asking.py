@@ -1,6 +1,6 @@
 """A question as it was typed -> a question that stands on its own, in English, for the search.
 
-Code resolves what it can (`rag.followup`); the language model translates and fills in the rest.
+Code resolves what it can (`rag.references`); the language model translates and fills in the rest.
 Whatever it makes of a question is checked, and shown to the person who asked.
 """
 
@@ -13,8 +13,9 @@ from rag import prompts, tokens
 from rag.chat_model import ChatModel
 from rag.config import Settings
 from rag.facts import names
-from rag.followup import Mention, Turn, depends, joined, plausible, recent, resolve
+from rag.followup import Mention, Turn, antecedents, depends, joined, plausible, recent
 from rag.language import language_of
+from rag.references import resolve
 from rag.retrieve import MAX_QUESTION
 from rag.types import Paper, Usage
 
@@ -89,14 +90,15 @@ class Interpreter:
     def _standalone(self, question: str, history: Sequence[Turn]) -> tuple[str, Usage]:
         window = self._settings.llm.context_tokens
         room = window - round(tokens.MARGIN * tokens.count(question)) - _AROUND
-        latest = recent(history, max(0, min(HISTORY_TOKENS, room)))
+        before = antecedents(history)
+        latest = recent(before, max(0, min(HISTORY_TOKENS, room)))
         prompt = prompts.render(
             "rewrite", history=latest, papers=latest[-1].papers, question=question
         )
         line, usage = self._one_line(prompt)
         if line and plausible(line, question, history):
             return line, usage
-        return joined(question, history), usage
+        return joined(question, before), usage
 
     def _one_line(self, prompt: str) -> tuple[str, Usage]:
         message = {"role": "user", "content": prompt}

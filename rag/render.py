@@ -299,12 +299,20 @@ class Screen:
         )
 
     def paper_line(self, paper: Paper, before: str = "  ") -> None:
-        """ID, title, and where the paper was read."""
+        """ID, title, and where the paper was read; in a terminal, later rows are indented."""
         from rich.text import Text
 
         place = ", ".join(f"{s.file}:{s.position}" for s in paper.sources)
-        line = Text(before)
+        line = Text()
         line.append(visible(paper.id), style="cyan")
         line.append(f"  {visible(paper.title)}", style="bold")
         line.append(f"  ({visible(place)})", style="dim")
-        self._print(line)
+        rows = [line]
+        if self.console.is_terminal:
+            # At least some words a row, however narrow the terminal is.
+            width = max(self.console.width - len(before) - 2, 16)
+            rows = list(line.wrap(self.console, width))
+            for row in rows:
+                row.rstrip()
+        below = Text("\n" + " " * (len(before) + 2))
+        self.console.print(Text(before).append_text(below.join(rows)))

@@ -21,6 +21,7 @@ from rag.errors import UsageError
 from rag.lexical import K1, B, tokens
 from rag.passages import Passages
 from rag.store import Store
+from rag.text import visible
 from rag.types import Evidence, Hit, Paper
 
 # Longest question, in characters: some 2,000 tokens, beyond any reviewer's paragraph.
@@ -215,7 +216,7 @@ def checked(question: str) -> str:
         UsageError: it is empty or longer than `MAX_QUESTION` characters.
     """
     question = question.strip()
-    if not any(c.isalnum() for c in question):
+    if not any(c.isalnum() for c in visible(question)):
         raise UsageError('The question is empty. Ask something, as in: rag ask "What is ...?"')
     if len(question) > MAX_QUESTION:
         raise UsageError(

@@ -256,7 +256,8 @@ def test_a_damaged_word_index_names_the_command_that_mends_it(filled: Rag) -> No
             file.write_bytes(b"\x00")
     ran = filled("search", "graph")
     assert (ran.code, ran.out) == (1, "")
-    assert "is damaged. Run `rag index rebuild`" in ran.err
+    assert "is damaged or of another version" in ran.err
+    assert "Run `rag index rebuild`" in ran.err
     assert filled("index", "rebuild").code == 0
     assert filled("search", "graph").code == 0
 
@@ -304,7 +305,7 @@ def test_an_unforeseen_error_leaves_its_traceback_in_a_file(
     def burst() -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr(entry, "app", lambda **_: burst())
+    monkeypatch.setattr("rag.cli.app.app", lambda **_: burst())
     assert entry.run() == 1
     shown = capsys.readouterr()
     assert shown.out == ""

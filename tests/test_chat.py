@@ -61,9 +61,8 @@ def test_each_question_of_a_pipe_is_a_line_of_json(filled: Rag, service: Service
         (f"核 {QUESTION}", True),
     ]
     assert "out of order" in rows[2]["error"]
-    assert [row["error"] for row in rows[1:3]] == [
-        line for line in ran.err.splitlines() if line in {row.get("error") for row in rows}
-    ]
+    said = [line for line in ran.err.splitlines() if line.startswith("Line ")]
+    assert [f"Line {n}: {row['error']}" for n, row in zip((3, 4), rows[1:3], strict=True)] == said
     assert "alpha  AlphaNet" in ran.err
     assert ran.out.isascii()
 
@@ -112,6 +111,8 @@ COMMANDS_AND_WHAT_THEY_SHOW = [
     ("/model", ["scripted at http://127.0.0.1:", "4096 tokens of context"]),
     ("/filter", ["No filter. /filter year=2024-2026 venue="]),
     ("/filter year=2026", ["Filter: year=2026. 1 of 3 papers remain."]),
+    ("/filter year=1999", ["0 of 3 papers remain. 2 of 3 carry no year."]),
+    ("/filter keyword=noise", ["Filter: keyword=noise. 3 of 3 papers remain.\n"]),
     ("/filter clear", ["No filter. 3 of 3 papers remain."]),
     ("/clear", []),
 ]
@@ -139,6 +140,8 @@ def test_commands(filled: Rag, service: Service, line: str, shown: list[str]) ->
         ("/sources", "There is no answer yet. Ask a question first."),
         ("/why", "There is no answer yet. Ask a question first."),
         ("/retry", "There is nothing to ask again yet."),
+        ("/clear foo", "/clear takes nothing behind it: 'foo' is too much."),
+        ("/EXIT now", "/exit takes nothing behind it: 'now' is too much."),
         ("/filter yeer=1", "'yeer=1' is no condition. Is year=... meant?"),
     ],
 )
@@ -148,7 +151,7 @@ def test_commands_that_lack_something_say_so_and_the_chat_goes_on(
     service.replies.append(ANSWERED)
     ran = filled("chat", "--no-save", stdin=piped(line, QUESTION))
     assert ran.code == 1
-    assert ran.err.startswith(said)
+    assert ran.err.startswith(f"Line 1: {said}")
     assert FACT in ran.out
 
 
@@ -169,7 +172,7 @@ def test_retry_asks_again_and_takes_the_place_of_the_last(filled: Rag, service: 
     ran = filled("chat", "--session", "a", stdin=piped(QUESTION, "/retry", f"/retry {QUESTION}"))
     assert ran.code == 1
     assert ran.out.count(FACT + " [alpha]") == 2
-    past = replay(read_session("a"))
+    past = replay(read_session("a")[0])
     assert [(e.question, e.error) for e in past.exchanges] == [(QUESTION, "")]
 
 
@@ -180,7 +183,7 @@ def test_whatever_comes_of_asking_again_the_answer_before_is_kept(
     ran = filled("chat", "--session", "a", stdin=piped(QUESTION, "/retry", "/sources"))
     assert "out of order" in ran.err
     assert ran.out.count("Sources\n  alpha") == 2
-    past = replay(read_session("a")).exchanges
+    past = replay(read_session("a")[0]).exchanges
     assert [(e.whole, e.retry) for e in past] == [(True, False), (False, True)]
 
 
@@ -201,14 +204,16 @@ def test_a_line_of_a_pipe_that_is_too_long_is_refused_whole(filled: Rag, service
     too_long = "/search " + "x" * LONGEST + " " + QUESTION
     ran = filled("chat", "--no-save", stdin=piped(too_long, QUESTION))
     assert ran.code == 1
-    assert ran.err == f"A line has more than {LONGEST} bytes. Put a question on each line.\n"
+    assert (
+        ran.err == f"Line 1: A line has more than {LONGEST} bytes. Put a question on each line.\n"
+    )
     assert ran.out.count(QUESTION) == 1
     for end in ("\n", "\r\n", ""):
         fits = "/x".ljust(LONGEST - end.count("\r"), "x") + end
         ran = filled("chat", "--no-save", stdin=fits.encode())
-        assert ran.err.startswith("There is no command /xxx")
+        assert ran.err.startswith("Line 1: There is no command /xxx")
         ran = filled("chat", "--no-save", stdin=f"{'x' * 3 * LONGEST}xx{end}".encode())
-        assert ran.err.startswith("A line has more than")
+        assert ran.err.startswith("Line 1: A line has more than")
 
 
 def test_clear_forgets_the_conversation_but_keeps_it_in_the_session(
@@ -218,7 +223,7 @@ def test_clear_forgets_the_conversation_but_keeps_it_in_the_session(
     ran = filled("chat", "--session", "a", stdin=piped(QUESTION, "/clear", "and the noise?"))
     assert ran.code == 0
     assert "Understood as" not in ran.err
-    assert len(replay(read_session("a")).exchanges) == 2
+    assert len(replay(read_session("a")[0]).exchanges) == 2
     ran = filled("chat", "--session", "a", stdin=piped("/tokens"))
     assert "with the last 1 of 1 turns" in ran.out
 
@@ -243,8 +248,8 @@ def test_the_store_may_change_or_go_in_the_middle(filled: Rag, service: Service)
     assert ran.code == 1
     refused, *others = ran.err.splitlines()
     assert 'The server says: "out of order".' in refused
-    gone = "There is no store at vectorstore yet. Run `rag ingest PATH...` to make one, or name "
-    assert others == [gone + "another with --store DIR."]
+    gone = "Line 3: There is no store at vectorstore yet. Run `rag ingest PATH...` to make one, or "
+    assert others == [gone + "name another with --store DIR."]
     assert "/sources" in ran.out
 
 
@@ -310,13 +315,13 @@ def test_whatever_is_typed_the_chat_goes_on_and_its_session_stays_readable(
     ran = filled("chat", "--session", "all", stdin=data)
     assert ran.code in (0, 1, 3)
     assert not UNSEEN.search(ran.out + ran.err)
-    if not any(line.split()[:1] == ["/exit"] for text in lines for line in text.splitlines()):
+    if not any(line.casefold().strip() == "/exit" for text in lines for line in text.splitlines()):
         assert "/sources" in ran.out
     path = sessions_directory() / "all.jsonl"
     for line in path.read_bytes().split(b"\n")[:-1] if path.exists() else ():
         assert isinstance(json.loads(line), dict)
     if path.exists():
-        export.markdown("all", replay(read_session("all")).exchanges)
+        export.markdown("all", replay(read_session("all")[0]).exchanges)
 
 
 def test_hostile_text_changes_nothing_in_a_chat(rag: Rag, service: Service) -> None:

@@ -155,7 +155,7 @@ def test_a_mistake_of_ours_while_asking_again_loses_no_answer(
     engine = Engine(load_settings())
     found = talk(engine, QUESTION, breaking, "/sources")
     shown = capsys.readouterr()
-    assert shown.err.startswith("Internal error: ZeroDivisionError: a mistake of ours. ")
+    assert shown.err.startswith("Line 2: Internal error: ZeroDivisionError: a mistake of ours. ")
     assert shown.out.count("Sources\n  alpha") == 2
     assert [exchange.whole for exchange in found.exchanges] == [True]
     assert engine.close()
@@ -178,4 +178,20 @@ def test_what_a_stopped_answer_cost_is_counted(filled: Rag, service: Service) ->
     assert 35 < stopped.spent.completion_tokens < 50
     assert found.usage() == stopped.spent
     assert engine.spent() == Usage()
+    assert engine.close()
+
+
+def test_a_line_that_cannot_be_read_does_not_end_the_chat(
+    filled: Rag, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> str:
+        raise ValueError("a mistake of ours")
+
+    engine = Engine(load_settings())
+    talk(engine, broken, "/filter", broken, "/filter")
+    shown = capsys.readouterr()
+    assert shown.err.count("Internal error: ValueError: a mistake of ours. ") == 2
+    assert shown.out.count("No filter.") == 2
+    with pytest.raises(ValueError, match="a mistake of ours"):  # again: it will never do
+        talk(engine, broken, broken)
     assert engine.close()

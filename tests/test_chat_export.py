@@ -177,7 +177,41 @@ def test_what_was_forgotten_gives_way_to_nothing() -> None:
 
 def test_a_question_asked_again_that_came_to_nothing_takes_nothing_away() -> None:
     question = {"type": "question", "question": "1?", "retry": True}
-    assert replay([to_record(WHOLE), question]).exchanges == [WHOLE]
+    left = Exchange("1?", stopped=True, retry=True)
+    assert replay([to_record(WHOLE), question]).exchanges == [WHOLE, left]
+
+
+def test_a_question_whose_answer_never_came_was_stopped() -> None:
+    asked = [{"type": "question", "question": f"{n}?", "filter": "year=2026"} for n in (1, 2)]
+    left = [Exchange(f"{n}?", stopped=True, condition="year=2026") for n in (1, 2)]
+    assert replay(asked).exchanges == left
+    assert replay([asked[0], {"type": "clear"}, asked[1]]).forgotten == 1
+    assert replay([asked[0], to_record(WHOLE), asked[1]]).exchanges == [WHOLE, left[1]]
+    assert "## 1\\. 1?\n\n*Filter: year=2026*\n\n*Stopped, no answer.*" in export.markdown("", left)
+
+
+def test_what_is_not_understood_is_counted_and_its_question_kept() -> None:
+    asked = {"type": "question", "question": "1?"}
+    past = replay([{"type": "session"}, asked, {"type": "answer", "answer": 7}, {"type": "new"}])
+    (left,) = past.exchanges
+    assert (left.question, left.stopped, past.skipped) == ("1?", False, 2)
+    assert left.error.startswith("Its answer is damaged")
+
+
+def test_an_unanswered_turn_says_so() -> None:
+    answered, unanswered = WHOLE.turn(), Exchange("?", an_answer(answered=False)).turn()
+    assert answered is not None
+    assert unanswered is not None
+    assert (answered.answered, unanswered.answered) == (True, False)
+
+
+def test_an_export_is_written_through_a_link() -> None:
+    Path("dir").mkdir()
+    Path("a.md").symlink_to("dir/b.md")
+    for _ in range(2):
+        export.save(Path("a.md"), export.markdown("a", []), "again")
+        assert Path("a.md").is_symlink()
+        assert [p.name for p in Path("dir").iterdir()] == ["b.md"]
 
 
 def test_tokens_of_all_that_was_asked_are_counted() -> None:

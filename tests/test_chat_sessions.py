@@ -86,7 +86,7 @@ def test_the_first_line_is_written_as_soon_as_there_is_room(
                 session.append({"type": "clear"})
         session.append({"type": "clear"})
         session.append({"type": "clear"})
-    assert [r["type"] for r in read_session("a")] == ["session", "clear", "clear"]
+    assert [r["type"] for r in read_session("a")[0]] == ["session", "clear", "clear"]
 
 
 def test_a_session_that_is_taken_over_while_it_is_closed_has_one_holder() -> None:
@@ -118,7 +118,7 @@ def test_a_torn_last_line_is_dropped_and_the_rest_is_kept() -> None:
         assert "its last line was torn" in session.repaired
         assert "1 of its lines cannot be read" in session.repaired
         session.append({"type": "clear"})
-    assert [r["type"] for r in read_session("a")] == ["session", *["clear"] * 3]
+    assert [r["type"] for r in read_session("a")[0]] == ["session", *["clear"] * 3]
     assert path.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in sessions_directory().iterdir()] == ["a.jsonl"]
 
@@ -131,7 +131,7 @@ def test_a_last_line_that_lacks_only_its_end_is_kept() -> None:
     with open_session(Path("store"), "a") as session:
         assert session.repaired == ""
         session.append({"type": "clear"})
-    assert [r["type"] for r in read_session("a")] == ["session", "clear", "clear"]
+    assert [r["type"] for r in read_session("a")[0]] == ["session", "clear", "clear"]
 
 
 def test_where_no_session_can_be_kept_the_chat_goes_on(filled: Rag, service: Service) -> None:
@@ -161,9 +161,98 @@ def test_a_killed_chat_loses_only_the_answer_in_the_making(
         while len(service.chats) < 4 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
-    records = read_session("a")
+    records = read_session("a")[0]
     assert [r["type"] for r in records] == ["session", "question", "answer", "question"]
     assert records[-1]["question"] == (QUESTION if second == "/retry" else second)
-    (exchange,) = replay(records).exchanges
+    exchange, killed = replay(records).exchanges
     assert exchange.answer is not None
     assert exchange.answer.statements[0].text == FACT
+    assert (killed.question, killed.stopped) == (records[-1]["question"], True)
+    assert killed.retry == (second == "/retry")
+    assert "*Stopped, no answer.*" in filled("sessions", "export", "a").out
+
+
+def placed(name: str, data: bytes) -> Path:
+    path = sessions_directory() / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+HEADER = b'{"type": "session", "version": 1, "name": "a", "store": "s", "at": null}\n'
+ASKED = b'{"type": "question", "question": "Why?", "at": null}\n'
+
+
+@pytest.mark.parametrize("data", [b"", HEADER, HEADER[:9]])
+def test_a_session_that_holds_nothing_is_passed_over(filled: Rag, data: bytes) -> None:
+    assert filled("chat", "--session", "real", stdin=piped("/filter year=2026")).code == 0
+    path = placed("empty", data)
+    os.utime(path, (time.time() + 9, time.time() + 9))
+    assert filled("sessions").out.startswith("real  ")
+    assert filled("sessions").out.count("\n") == 1
+    assert filled("chat", "--continue", stdin=piped("/filter")).out.startswith("Filter: year=2026")
+    assert filled("chat", "--session", "empty", stdin=piped("/filter year=2025")).code == 0
+    assert [r["type"] for r in read_session("empty")[0]] == ["session", "filter"]
+
+
+@pytest.mark.parametrize("data", [b"\x00\xff" * 1500, b"{}", ASKED, b"\n" + HEADER, b"mine\n"])
+def test_what_is_no_session_is_refused_and_left_as_it_is(filled: Rag, data: bytes) -> None:
+    path = placed("garbage", data)
+    for command in (("chat", "--session", "garbage"), ("sessions", "export", "garbage")):
+        ran = filled(*command, stdin=b"")
+        assert (ran.code, ran.out) == (1, "")
+        assert "garbage.jsonl is no session of `rag chat`, and is left as it is." in ran.err
+    assert path.read_bytes() == data
+    assert filled("sessions").err == "No conversation was kept yet.\n"
+
+
+def test_a_session_of_another_version_is_refused(filled: Rag) -> None:
+    placed("a", HEADER.replace(b"1", b"99") + ASKED)
+    for command in (("chat", "--session", "a"), ("sessions", "export", "a")):
+        ran = filled(*command, stdin=b"")
+        assert (ran.code, ran.out) == (1, "")
+        assert "is a session of version 99; this program reads version 1." in ran.err
+
+
+def test_what_is_passed_over_is_counted(filled: Rag) -> None:
+    placed("a", HEADER + ASKED + b'{"type": "answer", "question": "Why?", "answer": 7}\n{"type"\n')
+    ran = filled("sessions", "export", "a")
+    assert ran.code == 0
+    assert "## 1\\. Why?\n\n*No answer: Its answer is damaged" in ran.out
+    said = "Lines of the session 'a' that cannot be read, and are passed over"
+    assert ran.err == f"{said}: 2.\n"
+    ran = filled("chat", "--session", "a", stdin=b"")
+    assert "1 of its lines cannot be read" in ran.err
+    assert f"{said}: 1.\n" in ran.err
+    assert filled("sessions").out == "a                      1 question   Why?\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes need a Unix")
+def test_what_is_no_file_is_neither_waited_for_nor_taken(filled: Rag) -> None:
+    placed("real", HEADER + ASKED)
+    os.mkfifo(sessions_directory() / "pipe.jsonl")
+    (sessions_directory() / "dir.jsonl").mkdir()
+    (sessions_directory() / "link.jsonl").symlink_to("nowhere")
+    assert filled("sessions").out.splitlines()[0].startswith("real  ")
+    for name in ("pipe", "dir", "link"):
+        for command in (("chat", "--session"), ("sessions", "export"), ("sessions", "delete")):
+            ran = filled(*command, name, stdin=b"")
+            assert (ran.code, ran.out) == (1, "")
+            assert f"{name}.jsonl is no file. Move it away, or choose another name." in ran.err
+
+
+def test_all_sessions_that_can_be_are_deleted(filled: Rag) -> None:
+    for name in ("k8", "k9"):
+        placed(name, HEADER + ASKED)
+    ran = filled("sessions", "delete", "nope", "k9", "../x", "k8")
+    assert ran.code == 2
+    assert "There is no session 'nope'." in ran.err
+    assert "'../x' cannot name a session." in ran.err
+    assert filled("sessions").out == ""
+
+
+def test_a_chat_says_what_was_stopped_and_asks_it_again(filled: Rag, service: Service) -> None:
+    placed("a", HEADER + ASKED.replace(b"Why?", QUESTION.encode()))
+    service.replies.append(ANSWERED)
+    assert FACT in filled("chat", "--session", "a", stdin=piped("/retry")).out
+    assert [e.whole for e in replay(read_session("a")[0]).exchanges] == [True]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,15 @@ if not hasattr(pexpect, "spawn"):
 
 CHAT = ["-c", "from rag.cli import main; main()", "chat"]
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>])")
+CTRL_Z = "\x1a"
 CTRL_C, CTRL_D, CTRL_R, ENTER, ALT_ENTER, UP = "\x03", "\x04", "\x12", "\r", "\x1b\r", "\x1b[A"
 
 
 class Terminal:
     """A running `rag chat`; `sees` waits for a text, with escape codes taken out."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, program: Sequence[str] = ()) -> None:
+        command = [*program, sys.executable, *CHAT, *arguments]
         environ = {
             **os.environ,
             "TERM": "xterm-256color",
@@ -35,8 +38,8 @@ class Terminal:
             "PYTHONPATH": str(Path(__file__).parents[1]),
         }
         self.child: Any = pexpect.spawn(
-            sys.executable,
-            [*CHAT, *arguments],
+            command[0],
+            command[1:],
             env=environ,
             encoding="utf-8",
             timeout=30,
@@ -143,6 +146,7 @@ def test_a_whole_chat(
     chat.sees(f"> {QUESTION}")
     chat.sees(f"{FACT} [alpha]")
     chat.sees("It needs a wee … (not finished, not checked)")
+    chat.sees("Stopped before the end.")
     chat.prompts()
     service.replies.append(reply((FACT, [1])))
     chat.types(CTRL_R + "does AlphaNet")
@@ -201,6 +205,65 @@ def test_several_lines_paste_and_completion(
     chat.sees(BETA[:40])
     assert chat.leaves() == 0
     assert not list(isolated.glob("state/**/*"))
+
+
+def test_colour_codes_that_are_typed_do_nothing(
+    filled: Rag, service: Service, terminals: list[Terminal]
+) -> None:
+    service.replies += [reply((FACT, [1]))] * 2
+    chat = start(terminals, "--no-save")
+    chat.prompts()
+    chat.types("\x1b[31m" + QUESTION + "\x1b[0m" + ENTER)
+    # Unless it was answered already, this waits for the next prompt.
+    chat.types("By how much does \x1b[1;32mAlphaNet\x1b[0m lower the graph noise?" + ENTER)
+    chat.sees("Sources")
+    chat.sees("Sources")
+    chat.prompts()
+    assert chat.leaves() == 0
+    assert "Unhandled" not in chat.text
+    assert "Internal error" not in chat.text
+    asked = [c.body["messages"][-1]["content"] for c in service.chats if c.body.get("stream")]
+    assert [f"Question: {QUESTION}" in content for content in asked] == [True, True]
+
+
+def test_a_row_that_only_goes_on_gets_no_mark(filled: Rag, terminals: list[Terminal]) -> None:
+    chat = start(terminals, "--no-save")
+    chat.prompts()
+    chat.types("word " * 70)
+    chat.sees("word " * 20)
+    chat.types(ALT_ENTER + "behind")
+    chat.sees("behind")
+    assert chat.text.count("... ") == 1
+    chat.types(CTRL_C)
+    assert chat.leaves() == 0
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="job control needs a shell")
+def test_ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_again(
+    filled: Rag, service: Service, terminals: list[Terminal]
+) -> None:
+    service.replies.append(stalled('{"statements": [{"text": "AlphaNet'))
+    jobs = "stty -a | tr ' ' '\\n' | grep -x -- '-*echo;*'; read -r _; echo again; fg >/dev/null"
+    script = f'set -m; "$0" "$@"; {jobs}; {jobs}'
+    chat = Terminal("--no-save", program=["bash", "-c", script])
+    terminals.append(chat)
+    chat.prompts()
+    chat.types(CTRL_Z)  # at the prompt
+    chat.sees("\necho")
+    chat.types(ENTER)
+    chat.sees("again")
+    chat.asks(QUESTION)
+    chat.sees("AlphaNet …")
+    chat.types(CTRL_Z)
+    chat.sees("\necho")
+    assert chat.raw.rindex("\x1b[?25h") > chat.raw.rindex("\x1b[?25l")
+    chat.types(ENTER)
+    chat.sees("again")
+    chat.sees("AlphaNet …")
+    assert not chat.child.getecho()
+    chat.types(CTRL_C)
+    chat.sees("Stopped.")
+    assert chat.leaves() == 0
 
 
 def test_json_is_for_a_pipe(filled: Rag, terminals: list[Terminal]) -> None:

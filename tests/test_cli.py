@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from doubles.commands import ALPHA, FACT, GAMMA, QUESTION, RECORDS, Rag, reply, write
 from doubles.service import Service
+
+from rag.render import Screen
+from rag.types import Paper, Source
 
 SUMMARY = "added updated unchanged duplicates removed rejected conflicts papers chunks".split()
 
@@ -171,3 +175,28 @@ def test_show_prints_one_paper(filled: Rag) -> None:
 def test_version_and_help(rag: Rag) -> None:
     assert re.fullmatch(r"rag \d+\.\d+\.\d+\n", rag("--version").out)
     assert "ingest" in rag("--help").out
+
+
+def test_a_paper_that_takes_several_rows_is_indented(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {
+        "FORCE_COLOR": "1",
+        "NO_COLOR": "1",
+        "COLUMNS": "30",
+        "TERM": "xterm",
+    }.items():
+        monkeypatch.setenv(name, value)
+    paper = Paper("a-1", "A graph has noise and a second line", "", "", (Source("l.txt", 3),))
+    screen = Screen()
+    screen.paper_line(paper)
+    assert capsys.readouterr().out == (
+        "  a-1  A graph has noise and\n    a second line  (l.txt:3)\n"
+    )
+    screen.paper_line(paper, "  1. 0.500  ")
+    assert capsys.readouterr().out == (
+        "  1. 0.500  a-1  A graph has\n"
+        "              noise and a\n"
+        "              second line\n"
+        "              (l.txt:3)\n"
+    )

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from rag.asking import Interpreter
 from rag.config import Settings
-from rag.followup import Mention, Resolved, Turn, depends, joined, plausible, recent, resolve
+from rag.followup import Mention, Turn, antecedents, depends, joined, plausible, recent
 from rag.language import language_of
+from rag.references import Resolved, resolve, unknown
 from rag.tokens import count
 from rag.types import Paper
 
@@ -231,9 +232,54 @@ def test_the_oldest_turns_go_first_and_the_last_one_stays() -> None:
 @given(st.text(max_size=60), st.lists(st.builds(Turn, st.text(max_size=9), st.text(max_size=9))))
 def test_whatever_is_asked_is_resolved(question: str, history: list[Turn]) -> None:
     found = resolve(question, [*history, TURN], BY_ID.get)
+    unknown(question, history, 0, BY_ID.get)
     assert set(found.named) <= set(BY_ID.values())
     depends(found.text)
     assert question in joined(question, [TURN])
+
+
+def test_what_follows_on_twice_names_the_question_that_began() -> None:
+    first = Turn("and BetaNet?", "", asked=joined("and BetaNet?", [TURN]))
+    assert joined("and GammaNet?", [TURN, first]) == joined("and GammaNet?", [TURN])
+
+
+def test_a_question_that_was_not_answered_is_no_antecedent_beside_one_that_was() -> None:
+    unanswered = Turn("Who won?", "Nobody knows.", answered=False)
+    assert antecedents([TURN, unanswered]) == [TURN]
+    assert antecedents([unanswered]) == [unanswered]
+    reader, chat = interpreter("What about PointNet?")
+    assert reader.read("and on nuScenes?", [TURN, unanswered]).text == (
+        "and on nuScenes? (This follows on from: Which papers lower noise?)"
+    )
+    assert "Who won?" not in chat.asked[0].text
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("How does the ninth one differ?", "There is no ninth one: the list has 3 papers."),
+        ("And the 4th?", "There is no 4th one: the list has 3 papers."),
+        ("What does paper 99 say?", "There is no paper 99: the list has 3 papers, and none has"),
+        ("What does source 4 say?", "There is no paper 4: the list has 3 papers, and none has"),
+        ("What does paper 0 say?", "There is no paper 0: the list has 3 papers, and none has"),
+        ("Compare b2 with [nope123].", "There is no paper [nope123] in the store."),
+        ("What do the third one, paper 3, x9, [x9] and [b2] say?", ""),
+        ("What is a [CLS] token, and the interval [0, 1]?", ""),
+        ("What is the ninth work to use attention?", ""),
+        ("Is issue #12 closed as in [7]?", ""),
+        ("What came last?", ""),
+    ],
+)
+def test_papers_that_there_are_not(question: str, said: str) -> None:
+    found = unknown(question, [TURN], 0, BY_ID.get)
+    assert found.startswith(said)
+    assert bool(found) == bool(said)
+
+
+def test_before_any_list_little_is_unknown() -> None:
+    assert unknown("What does the ninth one say of source 3?", [], 0, BY_ID.get) == ""
+    assert unknown("paper 99?", [], 0, BY_ID.get).startswith("There is no paper 99: none has")
+    assert unknown("the ninth one?", [TURN], 9, BY_ID.get) == ""
 
 
 def interpreter(*replies: str) -> tuple[Interpreter, QueueChat]:

@@ -14,6 +14,8 @@ from doubles.commands import QUESTION, Rag, write
 from doubles.endpoint import hang
 from doubles.service import Service
 
+from rag.crash import record, unkept
+
 MAIN = [sys.executable, "-c", "from rag.cli import main; main()"]
 
 
@@ -121,3 +123,41 @@ def test_a_locale_without_letters(filled: Rag) -> None:
         2,
         b"There is no paper 'zz\\xe9zz' in the store. Run `rag papers` for the list.\n",
     )
+
+
+def test_ctrl_c_while_the_program_starts() -> None:
+    code = (
+        "import builtins, sys; sys.argv = ['rag', 'papers']\n"
+        "usual = builtins.__import__\n"
+        "def pressed(name, *given):\n"
+        "    if name == 'typer': raise KeyboardInterrupt\n"
+        "    return usual(name, *given)\n"
+        "builtins.__import__ = pressed\n"
+        "from rag.cli import main\n"
+        "main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"Interrupted.\n")
+
+
+def test_two_crashes_of_one_second_are_two_files_for_their_owner_alone(
+    isolated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "strftime", lambda _: "20260101-000000")
+    said = [record(ValueError(f"number {n}")) for n in (1, 2)]
+    paths = sorted(isolated.glob("**/crash-*.txt"), key=lambda path: len(path.name))
+    assert [path.name for path in paths] == [
+        "crash-20260101-000000.txt",
+        "crash-20260101-000000-2.txt",
+    ]
+    for n, (path, told) in enumerate(zip(paths, said, strict=True), start=1):
+        assert f"number {n}" in path.read_text(encoding="utf-8")
+        assert str(path) in told
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_an_error_that_is_to_leave_no_trace_leaves_none(isolated: Path) -> None:
+    with pytest.raises(ValueError, match="a question") as caught, unkept():
+        raise ValueError("a question")
+    assert record(caught.value) == record(ValueError("a question"), keep=False)
+    assert not list(isolated.glob("**/crash-*.txt"))

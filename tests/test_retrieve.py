@@ -136,7 +136,9 @@ def test_rankings_for_an_evaluation(tmp_path: Path) -> None:
     assert {len(found) for found in runs["dense"].values()} == {2}
 
 
-@pytest.mark.parametrize("question", ["", " \n", "???", "\u200b", "-"])
+@pytest.mark.parametrize(
+    "question", ["", " \n", "???", "\u200b", "-", "\x1b[2J", "\x1b]0;title\x07"]
+)
 def test_an_empty_question_is_refused(question: str) -> None:
     with pytest.raises(UsageError, match=r"^The question is empty\. Ask something, as in: rag ask"):
         checked(question)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag.errors import ReadError
+from rag.review import reading
 from rag.review.items import find_items
 from rag.review.reading import Review, read_reviews, reviews_in
 
@@ -68,6 +71,39 @@ def test_reviews_as_lines_by_id_and_as_replies() -> None:
     assert [r.id for r in read({"notes": [submission]})] == ["r2"]
 
 
+def test_lists_of_texts_are_paragraphs() -> None:
+    (review,) = read({"weaknesses": ["No proof.", "No code."], "questions": "Why?"})
+    assert [(i.section, i.text) for i in find_items(review.text)] == [
+        ("weaknesses", "No proof."),
+        ("weaknesses", "No code."),
+        ("questions", "Why?"),
+    ]
+    assert [r.text for r in read({"content": {"review": {"value": ["A.", None, "B."]}}})] == [
+        "A.\n\nB."
+    ]
+
+
+def test_a_note_exported_twice_is_one_review() -> None:
+    other = NESTED | {"id": "r3"}
+    details = {"replies": [NESTED, other], "directReplies": [NESTED]}
+    assert [r.id for r in read({"notes": [{"id": "s", "details": details}]})] == ["r2", "r3"]
+    # Without an id, or with another text, it is another review.
+    assert [r.text for r in read([{"text": "Why?"}, {"text": "Why?"}])] == ["Why?", "Why?"]
+    assert [r.id for r in read([FLAT, FLAT | {"summary": "It sorts."}])] == ["r1", "r1"]
+
+
+def test_reviews_below_a_name() -> None:
+    by_name = {"title": "T", "reviews": {"R1": FLAT | {"id": None}, "R2": "The bound is loose."}}
+    assert [(r.id, r.text.split("\n")[0]) for r in read(by_name)] == [
+        ("R1", "## Summary"),
+        ("R2", "The bound is loose."),
+    ]
+    assert [r.text for r in read({"paper_id": "p", "review": {"weaknesses": "No proof."}})] == [
+        "## Weaknesses\n\nNo proof."
+    ]
+    assert [r.text for r in read({"reviews": {"R1": {"text": "Why?"}}})] == ["Why?"]
+
+
 def test_what_the_authors_wrote_is_no_review() -> None:
     reply = {"signatures": ["Conf/2026/Paper1/Authors"], "content": {"comment": "Thank you."}}
     assert [r.id for r in read([FLAT, reply])] == ["r1"]
@@ -98,6 +134,43 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
         read_reviews(tmp_path / "none.md")
     with pytest.raises(ReadError, match="is a folder"):
         read_reviews(tmp_path)
+
+
+def test_advice_fits_the_failure(tmp_path: Path) -> None:
+    with pytest.raises(ReadError) as raised:
+        read_reviews(tmp_path / ("r" * 300))
+    assert str(raised.value).endswith(" name too long. Give the file of a review.")
+    with pytest.raises(ReadError, match="does not exist or is no file"):
+        read_reviews(Path("a\0b"))
+
+
+def through_a_pipe(data: bytes) -> tuple[Review, ...]:
+    out, into = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(into, "wb") as pipe:
+            pipe.write(data)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with os.fdopen(out, "rb"):
+            return read_reviews(Path(f"/dev/fd/{out}"))
+    finally:
+        writer.join()
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no /dev/fd here")
+def test_a_pipe_is_read_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [r.text for r in through_a_pipe(b"QUESTIONS:\nWhy?\n")] == ["QUESTIONS:\nWhy?\n"]
+    monkeypatch.setattr(reading, "_MOST_BYTES", 9)
+    with pytest.raises(ReadError, match=r"gives more than 0 MB\. Give the file"):
+        through_a_pipe(b"0123456789")
+
+
+def test_a_name_that_is_no_utf_8_can_be_printed() -> None:
+    (review,) = reviews_in(b"Why?", os.fsdecode(b"r\xff.md"))
+    assert review.file == "r\\udcff.md"
 
 
 def test_text_that_begins_like_json_is_text() -> None:
@@ -150,6 +223,7 @@ def test_no_text_of_a_form_is_left_out() -> None:
         "code_of_conduct": "Yes",
         "primary": "yes",
         "title": "A title of the paper here",
+        "flag_for_ethics_review": ["No ethics review is needed."],
     }
     (review,) = reviews_in(json.dumps([{"content": form}]).encode(), "r.json")
     assert [(i.section, i.text) for i in find_items(review.text)] == [
@@ -159,6 +233,7 @@ def test_no_text_of_a_form_is_left_out() -> None:
     ]
     assert "reject" not in review.text
     assert "title" not in review.text
+    assert "ethics review" not in review.text
 
 
 def test_a_number_too_long_to_read_is_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from rag.chat.talk import Conversation
 from rag.chat.view import View
 from rag.errors import EndpointError, UsageError
 from rag.filters import Filter
-from rag.followup import recent
+from rag.followup import antecedents, recent
 from rag.tokens import count
 from rag.types import Answer
 
@@ -62,7 +63,10 @@ def run(room: Room, line: str) -> None:
         close = difflib.get_close_matches(name[:40].casefold(), known, n=1, cutoff=0.6)
         meant = f" Is {close[0]} meant?" if close else ""
         raise UsageError(f"There is no command {name[:40]}.{meant} /help lists them all.")
-    command.run(room, argument.strip())
+    argument = argument.strip()
+    if argument and not command.argument:
+        raise UsageError(f"{command.name} takes nothing behind it: {argument[:40]!r} is too much.")
+    command.run(room, argument)
 
 
 def _help(room: Room, _: str) -> None:
@@ -128,9 +132,10 @@ def _filter(room: Room, argument: str) -> None:
         return
     off = argument.casefold() in ("clear", "off", "none")
     condition = Filter() if off else filters.parse(argument)
-    remain, total = room.talk.narrow(condition)
+    remain, total, undated = room.talk.narrow(condition)
     said = f"Filter: {condition}. " if condition else "No filter. "
-    room.view.out.line(f"{said}{remain} of {total} papers remain.")
+    without = f" {undated} of {total} carry no year." if undated else ""
+    room.view.out.line(f"{said}{remain} of {total} papers remain.{without}")
 
 
 def _model(room: Room, argument: str) -> None:
@@ -158,7 +163,7 @@ def _model(room: Room, argument: str) -> None:
 
 
 def _tokens(room: Room, _: str) -> None:
-    spent, turns = room.talk.usage(), room.talk.turns()
+    spent, turns = room.talk.usage(), antecedents(room.talk.turns())
     kept = recent(turns, HISTORY_TOKENS)
     held = sum(count(turn.understood) + count(turn.answer) for turn in kept)
     last = room.talk.last
@@ -181,9 +186,22 @@ def _save(room: Room, argument: str) -> None:
         raise UsageError("Save it where? /save FILE.md")
     if not room.talk.exchanges:
         raise UsageError("There is nothing to save yet.")
-    path = Path(argument)
+    path = Path(_file_name(argument))
     export.save(path, export.markdown(room.talk.session.name, room.talk.exchanges), "/save FILE")
     room.view.out.line(f"Saved as {path}.")
+
+
+def _file_name(argument: str) -> str:
+    """The name, without the quotes that it stands in; blanks need none."""
+    if argument[0] not in "\"'":
+        return argument
+    try:
+        names = shlex.split(argument)
+    except ValueError as error:
+        raise UsageError(f"A quote is open in {argument[:80]!r}. Close it.") from error
+    if len(names) != 1 or not names[0]:
+        raise UsageError(f"{argument[:80]!r} is not one name of a file. Put it whole in quotes.")
+    return names[0]
 
 
 def _clear(room: Room, _: str) -> None:

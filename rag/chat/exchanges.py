@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -16,6 +15,8 @@ from rag.types import Answer, Citation, Hit, Paper, Source, Statement, Usage
 
 # Closest papers that are shown where none answers.
 CLOSEST = 3
+
+_DAMAGED = "Its answer is damaged in the file of the session. /retry asks again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,12 @@ class Exchange:
         """Whether it came to an answer, and to its end."""
         return self.answer is not None and not self.stopped
 
+    @property
+    def halt(self) -> str:
+        """How it is said that it was stopped."""
+        begun = self.answer is not None or self.unfinished
+        return "Stopped before the end." if begun else "Stopped, no answer."
+
     def turn(self) -> Turn | None:
         """What a follow-up may refer to; None where nothing came of the question."""
         if self.answer is None or (self.stopped and not self.answer.answered):
@@ -49,7 +56,8 @@ class Exchange:
         said = [statement.text for statement in self.answer.statements if statement.supported]
         shown = tuple(Mention(paper.id, paper.title) for paper in self.shown_papers())
         text = " ".join(said) or render.NOT_ANSWERED
-        return Turn(self.question, text, self.answer.asked, shown)
+        answered = self.answer.answered
+        return Turn(self.question, text, self.answer.asked, shown, answered)
 
     def shown_papers(self) -> list[Paper]:
         """The papers shown below the answer, in that order."""
@@ -65,13 +73,15 @@ class Exchange:
 class Past:
     """What a session holds: its exchanges, of which the first `forgotten` no longer count.
 
-    `spent` are the tokens of all, also of those that others have taken the place of.
+    `spent` are the tokens of all, also of those that others have taken the place of; `skipped`
+    counts the records that were not understood.
     """
 
     exchanges: list[Exchange] = field(default_factory=list)
     forgotten: int = 0
     condition: Filter = field(default_factory=Filter)
     spent: Usage = field(default_factory=Usage)
+    skipped: int = 0
 
     def add(self, exchange: Exchange) -> None:
         """Put an exchange behind the others; one that asks again in the place of the last.
@@ -89,23 +99,49 @@ class Past:
 
 
 def replay(records: Iterable[Mapping[str, Any]]) -> Past:
-    """What the lines of a session file amount to; one that is not understood is passed over."""
+    """What the lines of a session file amount to; one that is not understood is passed over.
+
+    A question without an answer was stopped by the end of the process.
+    """
     past = Past()
+    waiting: Exchange | None = None
     for record in records:
-        # Of another version, or edited by hand.
-        with suppress(ValueError, TypeError, KeyError, AttributeError, UsageError):
-            _take_up(record, past)
+        if waiting is not None and record.get("type") != "answer":
+            past.add(waiting)
+            waiting = None
+        # Edited by hand, or damaged.
+        try:
+            waiting = _take_up(record, past)
+        except (ValueError, TypeError, KeyError, AttributeError, UsageError):
+            past.skipped += 1
+            if waiting is not None:
+                past.add(replace(waiting, stopped=False, error=_DAMAGED))
+                waiting = None
+    if waiting is not None:
+        past.add(waiting)
     return past
 
 
-def _take_up(record: Mapping[str, Any], past: Past) -> None:
+def _take_up(record: Mapping[str, Any], past: Past) -> Exchange | None:
+    """The exchange of a question, which goes by the board when its answer comes."""
     kind = record.get("type")
+    if kind == "question":
+        return Exchange(
+            question=str(record["question"]),
+            at=str(record.get("at", "")),
+            stopped=True,
+            condition=str(record.get("filter", "")),
+            retry=bool(record.get("retry")),
+        )
     if kind == "answer":
         past.add(from_record(record))
     elif kind == "filter":
         past.condition = parse(str(record.get("filter", "")))
     elif kind == "clear":
         past.forgotten = len(past.exchanges)
+    elif kind != "session":
+        raise ValueError(f"{kind!r} is no kind of record")
+    return None
 
 
 def to_record(exchange: Exchange) -> dict[str, Any]:

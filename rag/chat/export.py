@@ -40,6 +40,8 @@ def save(path: Path, text: str, command: str) -> None:
     beside: Path | None = None
     try:
         path = path.expanduser()
+        if path.is_symlink():  # what it leads to is written, and the link left
+            path = path.resolve()
         if path.exists() and not _is_export(path):
             raise RagError(f"{path} is another file. Choose a new name: {command}")
         beside = path.with_name(f".citewise-{os.getpid()}.unfinished")
@@ -80,7 +82,7 @@ def _exchange(number: int, exchange: Exchange) -> list[str]:
     if exchange.unfinished.strip():
         parts.append(f"{escaped(exchange.unfinished.strip())} … *(not finished, not checked)*")
     if exchange.stopped:
-        parts.append("*Stopped before the end.*")
+        parts.append(f"*{exchange.halt}*")
     return parts
 
 

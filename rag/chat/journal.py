@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rag.errors import RagError, ReadError
 from rag.state import PRIVATE_FILE
+
+VERSION = 1
+# How the first line begins; of a process that was killed there may be no more of it.
+_FIRST = b'{"type": "session"'
 
 
 class SessionError(RagError):
@@ -77,6 +81,59 @@ def read(path: Path) -> tuple[list[Mapping[str, Any]], int | None, int]:
             broken += 1
         place += len(line) + 1
     return records, torn, broken
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file; a pipe, which would be waited for, or a directory is refused."""
+    try:
+        if path.is_file():
+            return True
+        there = path.is_symlink() or path.exists()
+    except OSError as error:
+        raise SessionError(f"{path} cannot be read: {error.strerror}.") from error
+    if there:
+        raise SessionError(f"{path} is no file. Move it away, or choose another name.")
+    return False
+
+
+def begun(path: Path) -> bool:
+    """Whether there is a session of ours, perhaps an empty one.
+
+    Raises:
+        SessionError: what is there is no session, or of another version.
+        ReadError: it cannot be read.
+    """
+    if not is_file(path):
+        return False
+    if not _is_session(path):
+        raise SessionError(
+            f"{path} is no session of `rag chat`, and is left as it is. Move it away, or choose "
+            "another name."
+        )
+    version = header_of(read(path)[0]).get("version", VERSION)
+    if version != VERSION:
+        raise SessionError(
+            f"{path} is a session of version {str(version)[:20]}; this program reads version "
+            f"{VERSION}. Update it, or choose another name."
+        )
+    return True
+
+
+def header_of(records: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The record that says what the file is; empty without one."""
+    return next((r for r in records if r.get("type") == "session"), {})
+
+
+def _is_session(path: Path) -> bool:
+    """Whether a file begins, or began to be written, as ours do."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(10_000)
+    except OSError as error:
+        raise ReadError(f"The session {path} cannot be read: {error.strerror}.") from error
+    return (_record(first) or {}).get("type") == "session" or _FIRST.startswith(
+        first[: len(_FIRST)]
+    )
 
 
 def _record(line: bytes) -> Mapping[str, Any] | None:

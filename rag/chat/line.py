@@ -75,7 +75,8 @@ class TypedLines:
             complete_while_typing=False,
             enable_history_search=False,
             multiline=True,
-            prompt_continuation=CONTINUED,
+            prompt_continuation=_continued,
+            enable_suspend=True,
             key_bindings=_bindings(),
             output=create_output(stdout=stream),
         )
@@ -91,9 +92,15 @@ class TypedLines:
             return None
 
 
+def _continued(_width: int, _line: int, wrapped: int) -> str:
+    """What stands before a row: nothing where it only goes on with a line that was too long."""
+    return "" if wrapped else CONTINUED
+
+
 def _bindings() -> KeyBindings:
     from prompt_toolkit.filters import is_searching
     from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.keys import Keys
 
     bindings = KeyBindings()
 
@@ -109,6 +116,10 @@ def _bindings() -> KeyBindings:
     @bindings.add("escape", "enter")
     def go_on(event: Any) -> None:
         event.current_buffer.insert_text("\n")
+
+    @bindings.add(Keys.Vt100MouseEvent)
+    def pass_over(_: Any) -> None:
+        """No mouse is asked for: what looks like its report is a colour code, typed or pasted."""
 
     return bindings
 

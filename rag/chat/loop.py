@@ -25,10 +25,13 @@ class Tally:
 class Loop:
     """One chat, from its first line to its end."""
 
-    def __init__(self, talk: Conversation, view: View, lines: Lines) -> None:
+    def __init__(self, talk: Conversation, view: View, lines: Lines, *, keep: bool = True) -> None:
+        """Without `keep`, an unforeseen error leaves no file behind either."""
         self._talk = talk
         self._view = view
         self._lines = lines
+        self._keep = keep
+        self._unread = False
         self._room = Room(talk, view, self._ask)
         self.tally = Tally()
 
@@ -44,11 +47,22 @@ class Loop:
 
     def _read(self) -> str | None:
         """The next line; empty where it cannot be taken."""
+        self._view.line_number += 1
         try:
-            return self._lines.read(self._prompt())
+            line = self._lines.read(self._prompt())
         except UsageError as error:
             self._failed(str(error))
+            line = ""
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            if self._unread:  # nothing can be read any more
+                raise
+            self._unread = True
+            self._mistaken(error)
             return ""
+        self._unread = False
+        return line
 
     def _do(self, line: str) -> None:
         try:
@@ -65,9 +79,13 @@ class Loop:
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 raise
-            from rag.crash import record
+            self._mistaken(error)
 
-            self._failed(f"Internal error: {type(error).__name__}: {error}. {record(error)}")
+    def _mistaken(self, error: Exception) -> None:
+        from rag.crash import record
+
+        told = record(error, keep=self._keep)
+        self._failed(f"Internal error: {type(error).__name__}: {error}. {told}")
 
     def _failed(self, message: str) -> None:
         self.tally.failed += 1

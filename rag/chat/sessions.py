@@ -14,24 +14,27 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from rag.chat.journal import (
+    VERSION,
     SessionError,
+    begun,
+    header_of,
+    is_file,
     open_to_append,
     read,
     repaired,
     write,
 )
 from rag.config import ServerAddress
-from rag.errors import ReadError, UsageError
+from rag.errors import RagError, ReadError, UsageError
 from rag.state import PRIVATE_DIRECTORY, PRIVATE_FILE, state_directory
 
-VERSION = 1
 SUFFIX = ".jsonl"
 
 # Names become file names: no separators, no leading dot, and within the 255 bytes of a file name.
@@ -138,7 +141,8 @@ def open_session(
 
     Raises:
         UsageError: the name cannot be a file's, or there is no session yet to continue.
-        SessionError: another chat has it open, or its directory cannot be written.
+        SessionError: another chat has it open, its directory cannot be written, or its file is
+            no session, or one of another version; the file is then left as it is.
     """
     if latest:
         found = listed()
@@ -149,7 +153,7 @@ def open_session(
     session = Session(path.stem, path, str(store.absolute()))
     session._lock = _locked(path)
     try:
-        if path.exists():
+        if begun(path):
             session.records, session.repaired = repaired(path)
     except BaseException:
         session.close()
@@ -158,25 +162,27 @@ def open_session(
 
 
 def listed() -> list[Listed]:
-    """Every session, the one used last first."""
+    """Every session that holds anything, the one used last first."""
     found = []
-    for path in sessions_directory().glob(f"*{SUFFIX}"):
-        with suppress(OSError, ReadError):
-            found.append((path.stat().st_mtime_ns, _entry(path)))
+    for path in _files():
+        with suppress(OSError, ReadError, SessionError):
+            if entry := _entry(path):
+                found.append((path.stat().st_mtime_ns, entry))
     return [entry for _, entry in sorted(found, key=lambda item: (-item[0], item[1].name))]
 
 
-def read_session(name: str) -> list[Mapping[str, Any]]:
-    """What a session holds; the file is not changed.
+def read_session(name: str) -> tuple[list[Mapping[str, Any]], int]:
+    """What a session holds, and how many of its lines cannot be read; the file is not changed.
 
     Raises:
         UsageError: there is none of this name.
-        ReadError: its file cannot be read.
+        ReadError, SessionError: its file cannot be read, or is no session.
     """
     path = _path(name)
-    if not path.is_file():
+    if not begun(path):
         raise UsageError(_unknown(name))
-    return read(path)[0]
+    records, torn, broken = read(path)
+    return records, broken + (torn is not None)
 
 
 def delete_session(name: str) -> None:
@@ -184,10 +190,10 @@ def delete_session(name: str) -> None:
 
     Raises:
         UsageError: there is none of this name.
-        SessionError: a chat has it open, or it cannot be removed.
+        SessionError: a chat has it open, it is no file, or it cannot be removed.
     """
     path = _path(name)
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(_unknown(name))
     held = Session(name, path, _lock=_locked(path))
     try:
@@ -196,6 +202,25 @@ def delete_session(name: str) -> None:
         raise SessionError(f"{path} cannot be removed: {error.strerror}.") from error
     finally:
         held.close()
+
+
+def delete_sessions(names: Iterable[str]) -> None:
+    """Remove sessions for good, all that can be.
+
+    Raises:
+        UsageError: there are none of some names; the message holds all that went wrong.
+        SessionError: others cannot be removed.
+    """
+    failures: list[RagError] = []
+    for name in dict.fromkeys(names):
+        try:
+            delete_session(name)
+        except RagError as error:
+            failures.append(error)
+    if failures:
+        said = " ".join(map(str, failures))
+        usage = any(isinstance(failure, UsageError) for failure in failures)
+        raise UsageError(said) if usage else SessionError(said)
 
 
 def private_directory(path: Path) -> None:
@@ -244,19 +269,28 @@ def _locked(path: Path) -> Any:
     return lock
 
 
-def _entry(path: Path) -> Listed:
-    records, _, _ = read(path)
-    questions = [str(r.get("question", "")) for r in records if r.get("type") == "question"]
-    header = next((r for r in records if r.get("type") == "session"), {})
+def _entry(path: Path) -> Listed | None:
+    """What the list says of a session; None of one that is empty."""
+    if not begun(path):
+        return None
+    records = read(path)[0]
+    if all(record.get("type") == "session" for record in records):
+        return None
+    questions = [_text(r.get("question")) for r in records if r.get("type") == "question"]
+    header = header_of(records)
     return Listed(
         name=path.stem,
         path=path,
-        started=str(header.get("at", "")),
-        last=str(records[-1].get("at", "")) if records else "",
-        store=str(header.get("store", "")),
+        started=_text(header.get("at")),
+        last=_text(records[-1].get("at")),
+        store=_text(header.get("store")),
         questions=len(questions),
         first_question=questions[0] if questions else "",
     )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _unknown(name: str) -> str:
@@ -268,4 +302,8 @@ def _unknown(name: str) -> str:
 
 
 def _names() -> Iterator[str]:
-    return (path.stem for path in sessions_directory().glob(f"*{SUFFIX}"))
+    return (path.stem for path in _files())
+
+
+def _files() -> Iterator[Path]:
+    return (path for path in sessions_directory().glob(f"*{SUFFIX}") if path.is_file())

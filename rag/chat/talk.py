@@ -16,6 +16,8 @@ from rag.chat.sessions import Session, now
 from rag.chat.stop import Stopper
 from rag.errors import RagError, StoreError, UsageError
 from rag.filters import Filter
+from rag.followup import Mention
+from rag.references import unknown
 from rag.retrieve import checked
 from rag.types import Answer, Paper, Statement, Usage
 
@@ -42,6 +44,7 @@ class Conversation:
         self.session = session
         self._past = replay(session.records)
         self.condition = self._past.condition
+        self.skipped = self._past.skipped  # lines of the session that were not understood
         self.numbered: list[str] = []  # IDs of the papers listed last, by answer or search
         self._stopper = stopper
         self._warn = warn
@@ -83,17 +86,25 @@ class Conversation:
             self._matching = (self.condition, state, found)
         return self._matching[2]
 
-    def narrow(self, condition: Filter) -> tuple[int, int]:
-        """Put a filter on; how many papers remain, of how many. Ctrl-C leaves the one before."""
+    def narrow(self, condition: Filter) -> tuple[int, int, int]:
+        """Put a filter on; how many papers remain, of how many, and how many it has no year of.
+
+        The last is 0 where no year is asked for. Ctrl-C leaves the filter before.
+        """
         before, self.condition = self.condition, condition
         try:
             with self.stoppable():
                 among, (total, _) = self.among(), self.engine.search().store.count()
+                undated = total - len(self._dated()) if condition.years else 0
         except (RagError, KeyboardInterrupt):
             self.condition = before
             raise
         self._keep({"type": "filter", "filter": str(condition)})
-        return (total if among is None else len(among)), total
+        return (total if among is None else len(among)), total, undated
+
+    def _dated(self) -> frozenset[str]:
+        """IDs of the papers that carry a year."""
+        return filters.matching(Filter(years=((0, 9999),)), self.engine.search().store.papers())
 
     def clear(self) -> None:
         """Forget the conversation so far; the session keeps it."""
@@ -110,7 +121,8 @@ class Conversation:
         """
         question = checked(question)
         condition = str(self.condition)
-        self._keep({"type": "question", "question": question, "filter": condition})
+        asked = {"question": question, "filter": condition, "retry": retry}
+        self._keep({"type": "question", **asked})
         exchange = self._answered(question, listener)
         exchange = replace(
             exchange, at=now(), condition=condition, retry=retry, spent=self.engine.spent()
@@ -142,16 +154,23 @@ class Conversation:
                 f"No paper is left by the filter {self.condition}. Change it, or clear it: "
                 "/filter clear"
             )
+        turns = self.turns()
+        if said := unknown(question, turns, len(self.numbered), self._mention):
+            raise UsageError(said)
         answerer = self.engine.answerer()
         heard.stage(READING)
         return answerer.answer(
             question,
-            self.turns(),
+            turns,
             heard.statement,
             among=among,
             on_question=heard.question,
             on_writing=heard.writing,
         )
+
+    def _mention(self, paper_id: str) -> Mention | None:
+        paper = self.engine.search().store.catalog.by_id(paper_id)
+        return Mention(paper.id, paper.title) if paper else None
 
     def _stopped(self, question: str, heard: _Heard) -> Answer | None:
         """The statements that were checked before Ctrl-C came."""

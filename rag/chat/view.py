@@ -10,6 +10,7 @@ from rag.chat.exchanges import Exchange
 from rag.chat.keyboard import unechoed
 from rag.chat.talk import Listener
 from rag.render import Screen, answer_json, to_json
+from rag.retrieve import MAX_QUESTION
 from rag.text import visible
 from rag.types import Answer
 
@@ -22,6 +23,7 @@ class View:
 
     def __init__(self, *, piped: bool = False) -> None:
         self.piped = piped
+        self.line_number = 0  # of the pipe's line that is being worked on
         self.out = Screen(plain=piped)
         self.messages = Screen(stderr=True, plain=piped)
 
@@ -40,12 +42,14 @@ class View:
         self.messages.line(text, "yellow")
 
     def error(self, text: str) -> None:
-        """Something that failed; the chat goes on."""
-        self.messages.line(text, "red")
+        """Something that failed; the chat goes on. In a pipe, with the line that it was."""
+        place = f"Line {self.line_number}: " if self.piped and self.line_number else ""
+        self.messages.line(f"{place}{text}", "red")
 
     def question(self, text: str) -> None:
-        """Repeat a question that nobody saw typed."""
-        self.out.line(f"> {' '.join(text.split())}")
+        """Repeat a question that nobody saw typed; of one that is too long, the beginning."""
+        shown = text if len(text) <= MAX_QUESTION else f"{text[:80]} …"
+        self.out.line(f"> {' '.join(shown.split())}")
 
     @contextmanager
     def answering(self, label: str) -> Iterator[Listener]:
@@ -87,6 +91,8 @@ class View:
             self.out.sources(exchange.answer)
         if exchange.error:
             self.error(exchange.error)
+        if exchange.stopped:
+            self.warn(exchange.halt)
         self.out.line()
 
     def _unfinished(self, exchange: Exchange) -> None:

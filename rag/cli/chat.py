@@ -56,8 +56,12 @@ def chat(
 
     Exits with 0; in a pipe with 1 where a line failed, 3 where no question was answered.
     """
+    from rag.chat.engine import Engine
     from rag.chat.stop import Stopper
+    from rag.chat.talk import Conversation
     from rag.chat.view import DataView, View
+    from rag.crash import unkept
+    from rag.progress import bytes_bar
 
     if sum((resume, session is not None, no_save)) > 1:
         raise UsageError("Of --continue, --session and --no-save only one can be given.")
@@ -68,11 +72,10 @@ def chat(
     view = DataView() if json else View(piped=piped)
     papers = _count(settings.store)
     stopper = Stopper()
-    with _opened_session(settings.store, session, resume, no_save, view) as kept:
-        from rag.chat.engine import Engine
-        from rag.chat.talk import Conversation
-        from rag.progress import bytes_bar
-
+    with ExitStack() as held:
+        if no_save:
+            held.enter_context(unkept())
+        kept = held.enter_context(_opened_session(settings.store, session, resume, no_save, view))
         with bytes_bar("Preparing the language model") as progress:
             engine = Engine(settings, progress)
             engine.begin()
@@ -98,7 +101,8 @@ def sessions(context: typer.Context, json: JsonOption = False) -> None:
     for entry in found:
         question = " ".join(entry.first_question.split())
         shown = question if len(question) <= 60 else f"{question[:59]}…"
-        screen.line(f"{entry.name}  {entry.last[:16]}  {entry.questions:>3} questions  {shown}")
+        asked = "question " if entry.questions == 1 else "questions"
+        screen.line(f"{entry.name}  {entry.last[:16]:<16}  {entry.questions:>3} {asked}  {shown}")
     if not found:
         Screen(stderr=True).line("No conversation was kept yet.", "dim")
 
@@ -114,9 +118,14 @@ def export_session(
     from rag.chat import export
     from rag.chat.exchanges import replay
     from rag.chat.sessions import read_session
+    from rag.render import Screen
 
     name = as_utf8(name)
-    text = export.markdown(name, replay(read_session(name)).exchanges)
+    records, broken = read_session(name)
+    past = replay(records)
+    if skipped := broken + past.skipped:
+        Screen(stderr=True).line(_passed_over(skipped, name), "yellow")
+    text = export.markdown(name, past.exchanges)
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -128,10 +137,9 @@ def delete(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Which ones.")],
 ) -> None:
     """Delete conversations for good."""
-    from rag.chat.sessions import delete_session
+    from rag.chat.sessions import delete_sessions
 
-    for name in names:
-        delete_session(as_utf8(name))
+    delete_sessions([as_utf8(name) for name in names])
 
 
 def _count(store: Path | ServerAddress) -> int:
@@ -170,11 +178,13 @@ def _talk(talk: Conversation, view: View, papers: int, stopper: Stopper, *, keep
 
     if talk.session.repaired:
         view.warn(talk.session.repaired)
+    if talk.skipped:
+        view.warn(_passed_over(talk.skipped, talk.session.name))
     with ExitStack() as held:
         held.enter_context(leaving_at_once() if view.piped else stopper.installed())
         if not view.piped:
             _welcome(talk, view, papers)
-        return Loop(talk, view, _lines(talk.engine, view, keep=keep)).run()
+        return Loop(talk, view, _lines(talk.engine, view, keep=keep), keep=keep).run()
 
 
 def _welcome(talk: Conversation, view: View, papers: int) -> None:
@@ -187,6 +197,10 @@ def _welcome(talk: Conversation, view: View, papers: int) -> None:
         view.earlier(exchange)
     if talk.condition:
         view.note(f"Filter: {talk.condition}")
+
+
+def _passed_over(lines: int, name: str) -> str:
+    return f"Lines of the session {name!r} that cannot be read, and are passed over: {lines}."
 
 
 def _lines(engine: Engine, view: View, *, keep: bool) -> Lines:

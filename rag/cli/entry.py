@@ -6,11 +6,8 @@ import errno
 import os
 import sys
 
-import typer
-
-from rag.cli.app import app
-from rag.cli.options import INTERRUPTED
 from rag.errors import RagError
+from rag.interrupt import INTERRUPTED
 
 
 def main() -> None:
@@ -27,7 +24,7 @@ def run() -> int:
         return _invoke()
     except RagError as error:
         return _fail(str(error), error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return _fail("Interrupted.", INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone, as `head` does: say nothing more to it, nor at exit.
@@ -40,10 +37,17 @@ def run() -> int:
 
 
 def _invoke() -> int:
+    # Here, where Ctrl-C is caught: it takes a good part of the program's start.
+    import typer
+
+    from rag.cli.app import app
+
     if sys.stdout is None:
         raise RagError("Standard output is closed. Send it somewhere, to /dev/null for nothing.")
     try:
         code = app(prog_name="rag", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):  # how typer and rich leave it
             raise leaving.__context__ from None

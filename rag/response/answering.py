@@ -12,6 +12,7 @@ from rag.config import Settings
 from rag.response.closest import closest
 from rag.response.concerns import Concern
 from rag.retrieve import MAX_QUESTION, Retriever
+from rag.review import addresses_program
 from rag.sentences import sentence_spans
 from rag.types import Paper
 
@@ -19,6 +20,9 @@ ANSWERABLE = "answerable"
 
 # Tokens of the instructions around evidence and question; measured 150 to 220.
 AROUND = 300
+
+CUT = "It is long: only its first part was asked."
+ADDRESSED = "What it says to a program instead of the authors was not asked."
 
 
 class Responder:
@@ -43,14 +47,13 @@ class Responder:
         Raises:
             StoreError, ConfigError, EndpointDownError: further concerns would fail alike.
         """
-        question, whole = as_question(concern.text, self._room)
+        question, notes = as_question(concern.text, self._room)
         line: dict[str, Any] = {"id": concern.key, "answer": None, "error": None, "notes": []}
-        if concern.kind.kind == ANSWERABLE:
+        if question and concern.kind.kind == ANSWERABLE:
             line = self._answered(concern.key, question, attempt)
-            if not whole:
-                line["notes"] = [*line["notes"], "It is long: only its first part was asked."]
+            line["notes"] = [*notes, *line["notes"]]
         line["closest"] = []
-        if line["error"] is None and not (line["answer"] or {}).get("answered"):
+        if question and line["error"] is None and not (line["answer"] or {}).get("answered"):
             self._add_closest(line, question)
         return line
 
@@ -76,17 +79,32 @@ class Responder:
             line["error"] = explained(error)
 
 
-def as_question(text: str, most_tokens: int) -> tuple[str, bool]:
-    """A concern as it is asked, on one line, and whether that is all of it.
+def as_question(text: str, most_tokens: int) -> tuple[str, tuple[str, ...]]:
+    """A concern as it is asked, on one line, and notes on what of it is not asked.
 
-    One that is too long for the model is cut behind its last sentence that fits whole, or in its
-    first one.
+    That is what it says to a program instead of the authors; and one that is too long for the model
+    is cut behind its last sentence that fits whole, or in its first one.
     """
-    question = " ".join(text.split())
-    spans = sentence_spans(question)
-    fits = tokens.fit([question[span.start : span.end] for span in spans], most_tokens)
-    end = max((s.end for s in spans[:fits] if s.end <= MAX_QUESTION), default=0)
-    if not question or (spans and end == spans[-1].end):
-        return question, True
-    # A token has a character at least.
-    return question[: end or min(MAX_QUESTION, most_tokens)].rstrip(), False
+    said = " ".join(text.split())
+    sentences = [said[span.start : span.end] for span in sentence_spans(said)]
+    asked = [part for sentence in sentences if (part := _to_authors(sentence))]
+    notes = [] if asked == sentences else [ADDRESSED]
+    question = " ".join(asked)
+    fitting = asked[: tokens.fit(asked, most_tokens)]
+    while len(" ".join(fitting)) > MAX_QUESTION:
+        fitting.pop()
+    if len(fitting) < len(asked):
+        notes.append(CUT)
+        # A token has a character at least.
+        question = " ".join(fitting) or asked[0][: min(MAX_QUESTION, most_tokens)].rstrip()
+    return question, tuple(notes)
+
+
+def _to_authors(sentence: str) -> str:
+    """The sentence without what it says to a program; a question in it is kept."""
+    if not addresses_program(sentence):
+        return sentence
+    question = sentence.rpartition(":")[2].strip()
+    if "?" not in question:
+        return ""
+    return sentence if addresses_program(question) else question

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -16,10 +16,20 @@ _CODED = (
     r"[\[(]?(?:[QWCSR]|[Qq]uestion|[Ww]eakness|[Cc]oncern|[Cc]omment|[Pp]oint|[Ii]ssue)"
     r"\s?[-#.]?\s?\d{1,2}(?:\.\d{1,2})?[\])]?\s?(?:[.:)\-–—]|(?=\*)|(?=\s+[A-Z]))"
 )
-_MARKER = re.compile(
-    r"(?P<indent>[^\S\n]*)(?:>\s?)?(?P<bullet>(?:[-*+•●◦▪‣∙·–—]|\+\))(?=\s)\s*)?"
-    rf"(?:(?P<bold>[*_]{{1,2}})?(?P<number>{_CODED}|{_NUMBERED}|{_LETTERED})(?P=bold)?(?:[*_]{{1,2}}(?=\s))?)?[^\S\n]*"
-)
+_NUMBER = f"{_CODED}|{_NUMBERED}|{_LETTERED}"
+
+
+def _marked(number: str) -> re.Pattern[str]:
+    return re.compile(
+        r"(?P<indent>[^\S\n]*)(?:>\s?)?(?P<bullet>(?:[-*+•●◦▪‣∙·–—]|\+\))(?=\s)\s*)?"
+        rf"(?:(?P<bold>[*_]{{1,2}})?(?P<number>{number})(?P=bold)?(?:[*_]{{1,2}}(?=\s))?)?[^\S\n]*"
+    )
+
+
+_MARKER = _marked(_NUMBER)
+_LONG_MARKER = _marked(_NUMBER.replace(r"\d{1,2}", r"\d{1,4}"))
+# Longer numbers are years and the like, unless they count on.
+_MOST_OF_TWO_DIGITS = 99
 # Some sites paste a bullet as one character without a space.
 _TIGHT_BULLET = re.compile(r"(?P<indent>[^\S\n]*)(?P<bullet>[•●◦▪‣])(?P<number>)(?P<bold>)[^\S\n]*")
 # Lines broken at a column are no longer than this and, mostly, no shorter than this share of it.
@@ -73,6 +83,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[Block]:
     """Paragraphs and points as they stand, split at empty lines and markers alone."""
     block: Block | None = None
     at, last, apart = start, start, True
+    counted: dict[int, int] = {}
     for line in text[start:end].splitlines(keepends=True):
         here, at = at, at + len(line)
         if not line.strip():
@@ -80,19 +91,42 @@ def _lines(text: str, start: int, end: int) -> Iterator[Block]:
                 yield replace(block, end=last)
             block, apart = None, True
             continue
-        marker = _TIGHT_BULLET.match(line) or _MARKER.match(line)
+        marker = _TIGHT_BULLET.match(line) or _marker(line, counted)
         listed = marker is not None and bool(marker["bullet"] or marker["number"])
         if marker is not None and (listed or block is None):
             if block is not None:
                 yield replace(block, end=last)
             number = _clean_number(marker["number"])
-            column = len(marker["indent"].expandtabs(4))
+            column = _column(marker)
+            counted[column] = _count(number, counted.get(column, 0))
             last = here + len(line.rstrip())
             block = Block(number, listed, column, apart, min(here + marker.end(), last), last)
         last = here + len(line.rstrip())
         apart = False
     if block is not None:
         yield replace(block, end=last)
+
+
+def _marker(line: str, counted: Mapping[int, int]) -> re.Match[str] | None:
+    """The marker of a line; above 99 its number must be the next after that `counted` there."""
+    marker = _MARKER.match(line)
+    if marker is None or counted.get(_column(marker), 0) < _MOST_OF_TWO_DIGITS:
+        return marker
+    long = _LONG_MARKER.match(line)
+    expected = counted[_column(marker)] + 1
+    if long is not None and _count(_clean_number(long["number"]), 0) == expected:
+        return long
+    return marker
+
+
+def _column(marker: re.Match[str]) -> int:
+    return len(marker["indent"].expandtabs(4))
+
+
+def _count(number: str | None, before: int) -> int:
+    """What a number counts, 3 of "Q3"; `before` where there is none or a letter."""
+    digits = re.search(r"\d+\Z", number or "")
+    return int(digits[0]) if digits is not None else before
 
 
 def _clean_number(marker: str | None) -> str | None:

@@ -55,6 +55,8 @@ PROBLEM = any_of(
     r"guarantees?|proofs?|baselines?|intuition|"
     r"references?|definitions?|motivations?|descriptions?|code|novelty|statistical|"
     r"error bars|conclusions?|improvements?)\b",
+    r"\bno (?:\w+ ){1,3}(?:is|are|was|were) (?:given|shown|provided|reported|made|included|"
+    r"discussed|released|offered|stated|drawn)\b",
     r"\b(?:only|merely|just|solely) (?:\w+ ){0,2}(?:evaluat\w*|test\w*|consider\w*|"
     r"experiment\w*|compar\w*|on (?:one|two|a|small|"
     r"toy|synthetic|simple)|(?:one|two|three) \w*(?:datasets?|tasks?|models?|baselines?|"
@@ -115,6 +117,20 @@ INVITES = any_of(
     r"the authors|adding))\b|\bplease\b",
     r"\b(?:like|encourage|urge|ask|invite|suggest) (?:that )?the authors? (?:to|should)\b",
 )
+# A sentence that begins so asks for something, and for something else than the one before it
+# unless it resumes that.
+OPENS_REQUEST = any_of(
+    r"\A\W*(?:please|kindly|(?:can|could|would) (?:you|the authors)|"
+    r"(?:the authors|you) (?:should|could|may|might)|"
+    r"(?P<wonders>I (?:also )?(?:wonder|am (?:also )?(?:wondering|curious)))|"
+    r"I (?:also )?(?:suggest|recommend|encourage)|"
+    r"I(?:[’']d| would) (?:\w+ )?(?:like|love|appreciate|suggest|recommend)|"
+    r"it (?:would|might|could|may) (?:\w+ )?be (?:\w+ )?(?:nice|good|great|helpful|interesting|"
+    r"useful|better|valuable|beneficial|important|worth\w*))\b"
+)
+RESUMES = any_of(r"\b(?:this|these|those|such|here|there|above|instead|same)\b")
+# Of a reviewer who wonders, the paper or its method: "I wonder whether it scales".
+STANDS_IN = any_of(r"\b(?:it|its|they|them|so)\b")
 # What says "no" or "but", yet may be no fault: enough where everything is a concern anyway.
 NEGATIVE = any_of(
     r"\b(?:not|no|nor|none|never|without|cannot|only|but|however|although|though|despite|"

@@ -80,7 +80,8 @@ def _part(plain: str, block: Block, holder: Sentence, mark: _Mark, span: Span) -
     outer = block.number
     if outer is not None and _LETTERED.search(outer) is not None:
         outer = _LETTERED.sub("", outer)
-    number = joined_number(outer, mark.label.rstrip("."))
+    label = "(" + mark.label.lstrip("(") if mark.label[-1] == ")" else mark.label.rstrip(".")
+    number = joined_number(outer, label)
     if _opens(plain, holder, mark):
         yield Part(number, span.start, span.end)
         return

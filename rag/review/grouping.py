@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rag.review.headings import Role
 from rag.review.sentences import Sentence
 
-_ALL_ASK = frozenset({Role.CONCERNS, Role.QUESTIONS})
+ALL_ASK = frozenset({Role.CONCERNS, Role.QUESTIONS})
 _PRAISES = frozenset({Role.PRAISE, Role.SUMMARY})
 _REFERS_BACK = re.compile(
     r"\b(?:this|that|these|those|it|its|such|they|them|there|here|so)\b", re.I
@@ -28,12 +28,14 @@ class _Group:
         self.praise = False
         self.asked = False
         self.objected = False
+        self.requested = False
 
     def take(self, sentence: Sentence) -> None:
         self.sentences += [*self.waiting, sentence]
         self.waiting = []
         self.praise = False
         self.asked = self.asked or sentence.signs.question
+        self.requested = self.requested or sentence.signs.requests
         self.objected = self.objected or sentence.signs.asks or sentence.signs.negative
 
 
@@ -42,7 +44,7 @@ def groups(plain: str, sentences: Sequence[Sentence], role: Role) -> list[tuple[
 
     Where all asks, a paragraph without any word of asking is one matter unless it praises.
     """
-    if role in _ALL_ASK:
+    if role in ALL_ASK:
         kept = [not s.signs.void for s in sentences]
     else:
         kept = _asking(plain, sentences, role)
@@ -85,6 +87,8 @@ def _merely_praises(sentence: Sentence) -> bool:
 
 
 def _begins_another(sentence: Sentence, current: _Group) -> bool:
+    if sentence.signs.requests and current.requested:
+        return True
     if sentence.signs.question and current.asked:
         return not sentence.signs.depends
     if sentence.signs.turn and current.sentences and all(map(_merely_praises, current.sentences)):

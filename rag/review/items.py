@@ -8,7 +8,8 @@ What is an item:
   comment?", "Why?") or that only goes on ("Or is ...?", "For example, ...?") stays with the one
   before it.
 - A fault, lack, doubt or wish, with its explanation. A further one in the same paragraph
-  ("Moreover, ...", "Also, ...") is another item, and so is each part of "(a) ... (b) ...".
+  ("Moreover, ...", "Also, ...") is another item, and so is each part of "(a) ... (b) ..." or
+  "1. ... 2. ..."; of several requests ("Please ... I wonder ...") each.
 - In weaknesses, questions and suggestions all that is not praise or courtesy is an item, typos
   too; in other sections only what asks by its words; in the summary nothing.
 
@@ -23,9 +24,10 @@ from dataclasses import dataclass, replace
 
 from rag.review.blocks import Block, find_blocks, is_wrapped
 from rag.review.enumerations import parts
-from rag.review.grouping import groups
+from rag.review.grouping import ALL_ASK, groups
 from rag.review.headings import Role
 from rag.review.leads import is_lead, leads_to_fault
+from rag.review.runs import split_runs
 from rag.review.sections import find_sections
 from rag.review.sentences import Sentence, is_reference, masked, read_sentences
 
@@ -78,6 +80,7 @@ def find_items(text: str) -> tuple[ReviewItem, ...]:
         if section.role is Role.NONE:
             continue
         blocks = find_blocks(page.plain, section.start, section.end)
+        blocks = split_runs(page.plain, blocks, all_ask=section.role in ALL_ASK)
         for found in _in_section(page, blocks, section.role):
             start, end = _trimmed(text, found.start, found.end)
             if start < end:

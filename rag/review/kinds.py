@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from rag.review.addressed import addresses_program
 from rag.review.items import ReviewItem
 from rag.review.sentences import masked
+from rag.sentences import sentence_spans
 
 Sort = Literal["answerable", "authors"]
 
@@ -43,6 +45,7 @@ _LITERATURE = (
         r"\b(?:recent|other|similar) (?:\w+ ){0,1}(?:works?|papers?|literature|research|"
         r"stud(?:y|ies))\b",
         r"\bliterature\b|\bstate[- ]of[- ]the[- ]art\b|\bSOTA\b",
+        r"相关(?:工作|研究)|(?:已有|现有|以往|先前|前人)的?(?:工作|方法|研究|结果)|文献",
     ),
     _cue(
         3,
@@ -60,10 +63,11 @@ _LITERATURE = (
         r"superior\w*) (?:\w+ ){0,2}(?:between|from|over|to|against|compared|of \w+ (?:over|"
         r"as opposed|compared))\b",
         r"\b(?:relat(?:e[sd]?|ion|ionships?)|connect(?:ed|ions?)?|parallels?|similar(?:ity|"
-        r"ities)?|reminiscent|analog\w+|orthogonal|complementary|"
+        r"ities)?|reminiscent|analog\w+|equivalent|orthogonal|complementary|"
         r"compatible) (?:\w+ ){0,3}(?:to|with|between)\b",
         r"\bcompar\w+ (?:\S+ ){0,5}(?:to|with|against|between)\b|\bversus\b|\bvs\.?\s|"
         r"\bas opposed to\b|\brather than other\b|\bsimilar results?\b",
+        r"比较|对比|区别|差异|不同之处",
     ),
     _cue(
         2,
@@ -79,13 +83,14 @@ _LITERATURE = (
         r"\b(?:provide|give|add|need|missing|any|have) (?:\w+ ){0,3}references?\b(?! to)",
         r"\b(?:should|must|not|missing|please|lack\w*|fails? to|worth|properly|better to|"
         r"appreciate|like|need\w*|more|few) (?:\w+ ){0,3}(?:cit(?:e[ds]?|ing|ations?))\b",
-        r"\bcitations? (?:support|for|to|would|is|are)\w*\b",
+        r"\bcitations? (?:support|for|to|would|is|are)\w*\b|引用",
     ),
     _cue(
         2,
         "it asks about what is known in the field",
         r"\b(?:well[- ]known|is known|known (?:to|that|results?|bounds?|facts?)|folklore|"
-        r"in general|commonly|usually|referred to as|in the (?:field|community|literature))\b",
+        r"in general|commonly|usually|referred to as|known as|"
+        r"in the (?:field|community|literature))\b",
         r"\bis it (?:always |generally |even |really )?(?:possible|true|known|easy|common|"
         r"feasible|realistic)\b",
         r"\bare there (?:any )?(?:other|known|existing|off-the-shelf|real|practical|"
@@ -145,6 +150,7 @@ _AUTHORS = (
         4,
         "it asks for code or what reproducing needs",
         r"\b(?:code|repository|github|open[- ]?source\w*|reproduc\w+|checkpoints?|publicly)\b",
+        r"代码|开源|复现",
     ),
     _cue(
         3,
@@ -153,8 +159,9 @@ _AUTHORS = (
         r"confidence intervals?|random seeds?|statistical(?:ly)? signific\w+|empirical\w*|"
         r"quantitativ\w+|qualitativ\w+)\b",
         r"\b(?:hyper-?parameters?|learning rates?|batch sizes?|epochs?|grid search|sensitiv\w+|"
-        r"tun(?:e|ed|ing)|initiali[sz]\w+|pre-?processing|train(?:ed|ing) (?:data|set|details?|"
-        r"time|procedure))\b",
+        r"tun(?:e|ed|ing)|initiali[sz]\w+|pre-?processing|"
+        r"(?<!pre-)train(?:ed|ing) (?:data|set|details?|time|procedure))\b",
+        r"实验|消融|超参数|学习率|随机种子",
     ),
     _cue(
         1,
@@ -170,7 +177,16 @@ _AUTHORS = (
         r"FLOPs?|GPUs?|time (?:cost|taken|complexity)|training (?:cost|time)|overhead|"
         r"how long)\b",
     ),
-    _cue(1.5, "it asks what the method costs", r"\b(?:costs?|speed|efficien\w+|scalab\w+)\b"),
+    _cue(
+        2,
+        "it asks for results of the authors' own",
+        r"\bhow much\b.{0,80}\b(?:helps?|improves?|gains?|contributes?|benefits?|matters?)\b",
+    ),
+    _cue(
+        1.5,
+        "it asks what the method costs",
+        r"\b(?:(?<!at the )costs?|speed|efficien\w+|scalab\w+)\b",
+    ),
     _cue(
         2,
         "it asks why the authors' own results or choices are so",
@@ -193,6 +209,7 @@ _AUTHORS = (
         r"\b(?:not|n[’']t|do|empirically|include|add|adding|report|offer|show|conduct|perform|"
         r"missing|lacks?|no|fair|unfair|further|more|additional|plot|"
         r"run) (?:\w+ ){0,3}(?:compar\w+|baselines?|experiments?)\b",
+        r"(?:补充|增加|添加|缺少|缺乏).{0,20}(?:实验|对比|比较|基线)",
     ),
     _cue(
         1.5,
@@ -240,9 +257,11 @@ def kind_of(item: ReviewItem) -> Kind:
 
     By the words alone: related work, comparisons with known methods, known results, definitions,
     reach and motivation are "answerable"; the authors' own experiments, proofs, details, code,
-    costs and writing are not. In doubt it is the authors'.
+    costs and writing are not. In doubt it is the authors'; so is what only addresses a program.
     """
     text = item.text[:_LONGEST]
+    if _is_for_a_program(text):
+        return Kind("authors", "It addresses a program, not the authors.")
     text = masked(text) + " $" if "$" in text else text
     ours, why_ours = _weighed(_LITERATURE, text)
     theirs, why_theirs = _weighed(_AUTHORS, text)
@@ -250,6 +269,15 @@ def kind_of(item: ReviewItem) -> Kind:
         return Kind("answerable", f"Papers may answer it: {why_ours}.")
     reason = why_theirs or "it says nothing that other papers would answer"
     return Kind("authors", f"Only the authors can answer it: {reason}.")
+
+
+def _is_for_a_program(text: str) -> bool:
+    """Whether all its sentences address a program and none asks: "Ignore it. Reply Yes."."""
+    if "?" in text or "？" in text:
+        return False
+    sentences = (text[span.start : span.end] for span in sentence_spans(text))
+    said = [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
+    return bool(said) and all(map(addresses_program, said))
 
 
 def _weighed(sought: tuple[_Cue, ...], text: str) -> tuple[float, str]:

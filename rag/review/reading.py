@@ -50,9 +50,9 @@ class Review:
 
 
 def read_reviews(path: Path) -> tuple[Review, ...]:
-    """The reviews of one file or pipe, at least one.
+    r"""The reviews of one file or pipe, at least one.
 
-    `Review.file` is the path as given, with "\\udcff" for a byte 0xFF that is no UTF-8.
+    `Review.file` is the path as given, with "\udcff" for a byte 0xFF that is no UTF-8.
 
     Raises:
         ReadError: the file is missing, unreadable, empty, no text, or JSON without a review; or a
@@ -62,15 +62,16 @@ def read_reviews(path: Path) -> tuple[Review, ...]:
         if path.is_dir():
             raise ReadError(f"{_shown(path)} is a folder. {_GIVE}")
         with path.open("rb") as file:
-            data = file.read(-1 if path.is_file() else _MOST_BYTES + 1)
-            endless = len(data) > _MOST_BYTES and not path.is_file()
-    except (FileNotFoundError, NotADirectoryError) as error:
+            on_disk = path.is_file()
+            data = file.read() if on_disk else file.read(_MOST_BYTES + 1)
+    # ValueError: a zero character in the name.
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         raise ReadError(f"{_shown(path)} does not exist or is no file. {_GIVE}") from error
     except OSError as error:
         why = (error.strerror or os.strerror(error.errno or 0)).lower()
         advice = "Check its permissions." if isinstance(error, PermissionError) else _GIVE
         raise ReadError(f"{_shown(path)} cannot be read: {why}. {advice}") from error
-    if endless:
+    if len(data) > _MOST_BYTES and not on_disk:
         raise ReadError(f"{_shown(path)} gives more than {_MOST_BYTES // 10**6} MB. {_GIVE}")
     return reviews_in(data, str(path))
 

@@ -20,10 +20,11 @@ _MATH = re.compile(
 _LINE_END = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 # Reviewers go on in lower case: "on the test set? how similar are ..."
 _QUESTION_END = re.compile(r"(?<!\?)\?++[\"”'’)]*+\s++(?=[a-z(\"“'‘\d\\$*_])")
-_ASKS_AT_END = re.compile(r"\?[?!.\s\"”'’»)\]*_]*\Z")
+_ASKS_AT_END = re.compile(r"[?？][?？!！.。\s\"”'’»)）\]」』*_]*\Z")
+_QUESTION_MARK = re.compile(r"[?？]")
 # Said of the other place: "the concerns above that are unclear".
 _VAGUE = re.compile(r"\bunclear\b|\bconcern\w*|\bweakness\w*", re.IGNORECASE)
-_WORD = re.compile(r"[A-Za-z][\w’'-]*|\d+")
+_WORD = re.compile(r"[^\W\d_][\w’'-]*|\d+")
 # Looked at for cues; a longer sentence says early what it is.
 _LONGEST = 1500
 _LONGEST_REFERENCE = 500
@@ -38,7 +39,8 @@ class Signs:
     another section and verdicts; `depends` is a question without matter of its own; `further`,
     `backward` and `turn` are by the first words: "Moreover", "For example", "However". `faint`:
     such praise as may lead to a question. `reference` is an entry of a list of references;
-    `invites` speaks to the authors even in a summary.
+    `invites` speaks to the authors even in a summary; `requests` begins by asking for something
+    of its own.
     """
 
     question: bool
@@ -54,6 +56,7 @@ class Signs:
     turn: bool
     reference: bool
     invites: bool
+    requests: bool
 
     @property
     def asks(self) -> bool:
@@ -114,7 +117,8 @@ def _is_enclosed(plain: str, start: int, at: int) -> bool:
 def _signs(sentence: str) -> Signs:
     text = sentence[:_LONGEST]
     question = _ASKS_AT_END.search(sentence[-20:]) is not None or bool(cues.ASKS.search(text))
-    question = question or ("?" in text and len(text.split("?", 1)[0]) > 3)
+    mark = _QUESTION_MARK.search(text)
+    question = question or (mark is not None and mark.start() > 3)
     fault = cues.PROBLEM.search(text) is not None
     wish = bool(cues.REQUEST.search(text) or cues.WONDER.search(text))
     contrast = cues.CONTRAST.search(text) is not None
@@ -133,12 +137,26 @@ def _signs(sentence: str) -> Signs:
         turn=cues.TURN.search(text) is not None,
         reference=is_reference(text),
         invites=wish and cues.INVITES.search(text) is not None,
+        requests=_requests(text),
     )
+
+
+def _requests(text: str) -> bool:
+    opening = cues.OPENS_REQUEST.search(text)
+    if opening is None or _has_no_matter(text):
+        return False
+    if opening["wonders"] is None and cues.STANDS_IN.search(text, opening.end()):
+        return False
+    return cues.RESUMES.search(text, opening.end()) is None
 
 
 def is_reference(text: str) -> bool:
     """Whether it is a bibliographic reference or an address and says nothing else."""
-    if len(text) > _LONGEST_REFERENCE or "?" in text or courtesies.REFERENCE.search(text) is None:
+    if (
+        len(text) > _LONGEST_REFERENCE
+        or _QUESTION_MARK.search(text)
+        or courtesies.REFERENCE.search(text) is None
+    ):
         return False
     return courtesies.SPEAKS.search(text) is None and cues.REQUEST.search(text) is None
 

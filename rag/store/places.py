@@ -106,7 +106,7 @@ class Places(Database):
 
     def file_at(self, path: Path) -> FileRead | None:
         """The file that was read from this resolved path."""
-        return self._file("path = ?", str(path))
+        return self._file("path = ?", _as_text(path))
 
     def name_at(self, path: Path) -> str:
         """What the file at a resolved path is called; nothing where none was read there."""
@@ -119,7 +119,7 @@ class Places(Database):
 
     def files_below(self, folder: Path) -> list[FileRead]:
         """The files that were read from somewhere below a resolved folder."""
-        beginning = f"{str(folder).rstrip('/')}/"
+        beginning = f"{_as_text(folder).rstrip('/')}/"
         found = self.rows(f"{_FILE} WHERE substr(path, 1, ?) = ?", (len(beginning), beginning))
         return [FileRead(*row) for row in found]
 
@@ -130,7 +130,7 @@ class Places(Database):
             "(name, path, content_hash, reading, run, places, report) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 file.name,
-                file.path,
+                _as_text(file.path),
                 file.content_hash,
                 file.reading,
                 file.run,
@@ -228,3 +228,8 @@ class Places(Database):
             "UPDATE sources SET pk = ? WHERE pk = ?",
             zip(ranks, fresh, strict=False),
         )
+
+
+def _as_text(path: Path | str) -> str:
+    """A path as SQLite keeps it: a name need not be valid Unicode."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
