@@ -293,7 +293,7 @@ def test_an_unforeseen_error_leaves_its_traceback_in_a_file(
     def burst() -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr(entry, "app", lambda **_: burst())
+    monkeypatch.setattr("rag.cli.app.app", lambda **_: burst())
     assert entry.run() == 1
     shown = capsys.readouterr()
     assert shown.out == ""
