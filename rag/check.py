@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ REBUILD = "rag index rebuild"
 # Vectors that are asked for themselves, and for their neighbours, where not all are.
 SAMPLED = 200
 NEIGHBOURS = 10
+_AT_ONCE = 500
 # Less is no fault of chance: the graph has holes.
 LEAST_RECALL = 0.95
 # What rounding leaves of the cosine of a vector and itself.
@@ -65,7 +67,7 @@ def check(
 ) -> Checkup:
     """Look at every part of the store; changes nothing and embeds nothing.
 
-    With `full` every vector is asked for itself, and every page and row is read.
+    With `full` every vector is asked for itself, 2 ms each, and every page and row is read.
 
     Raises:
         StoreError: there is no store, or its papers cannot be read at all.
@@ -73,11 +75,13 @@ def check(
     with open_store(where, None) as store:
         papers, chunks = store.count()
         findings = [_catalog(store.catalog, full=full), _words(store)]
+        asked, recall = 0, None
         if chunks:
-            findings += _copies(store, full=full)
-        samples = list(_samples(store.catalog, chunks if full else SAMPLED))
-        found, recall = _asked(store, samples, on_progress)
-        return Checkup(papers, chunks, len(samples), recall, (*findings, *found))
+            asked = chunks if full else min(chunks, SAMPLED)
+            findings += _copies(store, asked, full=full, on_progress=on_progress)
+            found, recall = _asked(store)
+            findings += found
+        return Checkup(papers, chunks, asked, recall, tuple(findings))
 
 
 def lines(found: Checkup) -> Iterator[tuple[str, bool]]:
@@ -137,12 +141,14 @@ def _words(store: Store) -> Finding:
         return Finding(part, False, str(error), REBUILD)
 
 
-def _copies(store: Store, *, full: bool) -> Iterator[Finding]:
+def _copies(
+    store: Store, asked: int, *, full: bool, on_progress: Progress | None
+) -> Iterator[Finding]:
     """The vectors outside the catalog."""
     if store.count()[1] > EXACT_LIMIT:
         yield _mapped(store, full=full)
     if not isinstance(store.where, ServerAddress):
-        yield _chroma(store)
+        yield _chroma(store, asked, on_progress)
 
 
 def _mapped(store: Store, *, full: bool) -> Finding:
@@ -159,46 +165,57 @@ def _mapped(store: Store, *, full: bool) -> Finding:
     return Finding(part, held == len(keys), detail, None if held == len(keys) else REBUILD)
 
 
-def _chroma(store: Store) -> Finding:
+def _chroma(store: Store, asked: int, on_progress: Progress | None) -> Finding:
     part = "Chroma"
     chunks, waiting = store.count()[1], store.catalog.not_in_chroma()
+    gone = store.catalog.rows("SELECT count(*) FROM chroma_deletions")[0][0]
     if not chroma_exists(store.path / CHROMA):
         return Finding(part, False, "its files are missing", REBUILD)
     try:
         with closing(ChromaVectors(store.path / CHROMA, store.catalog)) as chroma:
             held = chroma.count()
+            lost = _lost(store.catalog, chroma, asked, on_progress) if held else []
     except StoreError as error:
         return Finding(part, False, str(error), REBUILD)
-    gone = store.catalog.rows("SELECT count(*) FROM chroma_deletions")[0][0]
-    detail = f"{held} vectors for {chunks} passages"
+    detail = f"{held} vectors for {chunks} passages; {asked} asked for themselves"
+    if lost:
+        detail += f", {len(lost)} are not found (of {', '.join(sorted(set(lost))[:5])})"
     if waiting or gone:
         detail += f"; {waiting} are still to be added and {gone} to be deleted"
-    ok = held == chunks and not waiting and not gone
+    ok = held == chunks and not lost and not waiting and not gone
     return Finding(part, ok, detail, None if ok else REBUILD)
 
 
-def _asked(
-    store: Store, samples: Sequence[tuple[int, str, _Vector]], on_progress: Progress | None
-) -> tuple[list[Finding], float | None]:
-    """Vectors asked for themselves of each search, and how near the approximate comes."""
-    if not samples:
-        return [], None
+def _lost(
+    catalog: Catalog, chroma: ChromaVectors, asked: int, on_progress: Progress | None
+) -> list[str]:
+    """IDs of the papers of the vectors that do not find themselves in Chroma."""
+    unread, done, lost = _samples(catalog, asked), 0, []
+    while some := list(islice(unread, _AT_ONCE)):
+        papers = {key: paper_id for key, paper_id, _ in some}
+        lost += [papers[key] for key in chroma.lost(list(papers), np.stack([v for *_, v in some]))]
+        done += len(some)
+        if on_progress is not None:
+            on_progress(done, asked)
+    return lost
+
+
+def _asked(store: Store) -> tuple[list[Finding], float | None]:
+    """Vectors asked for themselves of the search, and how near the approximate one comes."""
     try:
         exact = ExactVectors(store.catalog)
         search = store.approximate() if store.count()[1] > EXACT_LIMIT else None
+        lost, shares = [], []
+        for _, paper_id, vector in _samples(store.catalog, SAMPLED):
+            wanted = exact.nearest(vector, NEIGHBOURS)
+            got = wanted if search is None else search.nearest(vector, NEIGHBOURS)
+            if not _is_found(paper_id, vector, got):
+                lost.append(paper_id)
+            shares.append(_recall(wanted, got))
     except StoreError as error:
         return [Finding("search", False, str(error), REBUILD)], None
-    lost, shares = [], []
-    for number, (_, paper_id, vector) in enumerate(samples, 1):
-        wanted = exact.nearest(vector, NEIGHBOURS)
-        got = wanted if search is None else search.nearest(vector, NEIGHBOURS)
-        if not _is_found(paper_id, vector, got):
-            lost.append(paper_id)
-        shares.append(_recall(wanted, got))
-        if on_progress is not None:
-            on_progress(number, len(samples))
     recall = None if search is None else sum(shares) / len(shares)
-    return [*_search_findings(len(samples), lost, recall)], recall
+    return list(_search_findings(len(shares), lost, recall)), recall
 
 
 def _search_findings(asked: int, lost: Sequence[str], recall: float | None) -> Iterator[Finding]:

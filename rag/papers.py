@@ -30,7 +30,9 @@ def to_paper(record: Record) -> Paper | Rejected:
     if words < MIN_WORDS and (words := _count_words(text)) < MIN_WORDS:
         found = "is empty" if not words else f"has {words} word{'s' if words > 1 else ''}"
         reason = f"The abstract {found}; {MIN_WORDS} words are the least."
-        return Rejected(record.source.file, record.source.position, reason, record.line)
+        source = record.source
+        own = _own_id(record.id)
+        return Rejected(source.file, source.position, reason, record.line, whole=True, id=own)
     identifier = _own_id(record.id) or derive_id(text)
     title = _title(record)
     return Paper(

@@ -120,7 +120,8 @@ def test_web_of_sciences_number_is_an_id() -> None:
 )
 def test_a_named_field_that_gives_nothing(columns: dict[str, str], reason: str) -> None:
     fields: dict[str, object] = {"Summary": "We do.", "n": 5}
-    assert record_from(fields, SOURCE, 7, columns) == Rejected("f", 3, reason, 7)
+    whole = reason.startswith("No abstract")
+    assert record_from(fields, SOURCE, 7, columns) == Rejected("f", 3, reason, 7, whole=whole)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,7 @@ def test_zotero() -> None:
         'No abstract: the field "abstract" is missing; its fields are "itemType", "title", '
         '"creators".',
         48,
+        whole=True,
     )
 
 
@@ -215,11 +216,13 @@ def test_semantic_scholar() -> None:
         "url": "https://a.org/1.pdf",
         "corpusId": 5,
     }
-    assert second == Rejected("f", 2, 'No abstract: the field "abstract" is empty.', 1)
+    empty = 'No abstract: the field "abstract" is empty.'
+    assert isinstance(second, Rejected)
+    assert (second.position, second.reason, second.line) == (2, empty, 1)
     # Alone, its authors are no records.
-    assert read({**paper, "abstract": None}) == [
-        Rejected("f", 1, 'No abstract: the field "abstract" is empty.', 1)
-    ]
+    [alone] = read({**paper, "abstract": None})
+    assert isinstance(alone, Rejected)
+    assert alone.reason == empty
 
 
 def test_records_below_an_envelope_of_envelopes() -> None:

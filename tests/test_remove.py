@@ -134,6 +134,18 @@ def test_a_file_with_errors_removes_nothing(desk: Desk, content: str) -> None:
         )
 
 
+def test_records_without_an_abstract_do_not_keep_what_has_left(desk: Desk) -> None:
+    desk.take("a.jsonl", record(GRAPH, "g"), record(IMAGE, "i"), record(PROTEIN, "p"))
+    lacking = ({"id": "news", "title": "No abstract"}, record("Withdrawn.", "p"))
+    desk.write("a.jsonl", record(GRAPH, "g"), *lacking)
+    summary = desk.ingest("a.jsonl", sync=True)
+    # The paper that is still listed, without its abstract, stays.
+    assert (summary.removed, len(summary.rejected), summary.notes) == (1, 2, ())
+    assert set(desk.papers()) == {"g", "p"}
+    assert desk.ingest("a.jsonl", sync=True).removed == 0
+    assert set(desk.papers()) == {"g", "p"}
+
+
 def test_an_empty_folder_removes_nothing(desk: Desk) -> None:
     (desk.folder / "in").mkdir()
     desk.write("in/a.jsonl", record(GRAPH, "g")).rename(desk.folder / "in" / "b.jsonl")

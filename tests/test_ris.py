@@ -223,6 +223,7 @@ def test_reasons() -> None:
             1,
             'No abstract: the field "abstract" is missing; its fields are "TY", "TI".',
             1,
+            whole=True,
         ),
         Rejected(
             "a.ris",
@@ -277,9 +278,9 @@ def test_every_record_comes_out(fields: list[dict[str, object]], ended: bool, be
     for one, entry in zip(found, fields, strict=True):
         assert isinstance(one, Record) == ("AB" in entry)
         if isinstance(one, Record):
-            lines = entry["AB"]
-            assert isinstance(lines, list)
-            assert (one.title, one.abstract.strip()) == (entry["TI"], "\n".join(lines))
+            abstract = entry["AB"]
+            assert isinstance(abstract, list)
+            assert (one.title, one.abstract.strip()) == (entry["TI"], "\n".join(abstract))
             assert (one.metadata["year"], one.metadata["N1"]) == (entry["PY"], entry["N1"])
 
 

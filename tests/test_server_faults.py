@@ -56,6 +56,27 @@ def test_a_rebuild_with_another_model_reaches_every_machine(machines: Machines) 
         assert len(rest.collections()) == 3
 
 
+def test_what_is_removed_is_not_read_on_the_server_and_a_rebuild_drops_its_vectors(
+    machines: Machines,
+) -> None:
+    rare = "".join(map(chr, range(300, 9_000)))
+    fill(machines("a"), [*PAPERS, paper("long", f"Noise {rare}.")])
+    with open_store(machines("b"), FINGERPRINT, write=True) as store:
+        store.catalog.remove(["long"])
+    with closing(Remote(Rest(machines("a")))) as remote:
+        head = remote.head()
+        assert head is not None
+        (gone,) = [m for m in remote.papers(head).page(0).values() if m["gone"]]
+    assert gone["json0"]
+    assert {value for name, value in gone.items() if name[:4] == "json" and name != "json0"} == {""}
+    keys, named = on_server(machines("a"))
+    assert (len(keys), len(named)) == (5, 4)
+    assert rebuild(machines("b"), EMBEDDER).embedded == 0
+    keys, named = on_server(machines("a"))
+    assert keys == set(named)
+    assert list(papers_of(machines("a"))) == PAPERS
+
+
 def test_an_open_reader_follows_a_rebuild(machines: Machines) -> None:
     fill(machines("a"))
     with open_store(machines("b"), FINGERPRINT) as reader:

@@ -58,8 +58,8 @@ def ingest(  # noqa: PLR0913
     that were read of all, or None where these are not known, as of standard input. A path or record that cannot be used is reported in the summary, and the rest goes on. A file
     that is unchanged, and whose papers are all there, is not read again. `columns` says what a
     source calls a field: {"abstract": "Summary"}. With `sync`, papers are removed that only a file
-    had which no longer lists them, or which is gone from a given folder; a file that was not read
-    without any error removes nothing.
+    had which no longer lists them, or which is gone from a given folder; a file with a record that
+    could not be read, or with no paper any more, removes nothing.
 
     Raises:
         StoreError: the store cannot be written, is in use, or was built by something else.
@@ -138,14 +138,14 @@ class _Run:
         if error is not None:
             self._rejected.append(Rejected(name, 0, error))
             return False
+        report = FileReport(taken, self._rejected[rejected:], self._conflicts[conflicts:])
         if taken or before is not None:
-            report = FileReport(taken, self._rejected[rejected:], self._conflicts[conflicts:])
             text = to_text(report)
             digest = content if text and not exported else ""
             self._waiting.append(
                 FileRead(name, path, digest, self._reading, self._known.run, report=text)
             )
-        self._note_file(name, sound=len(self._rejected) == rejected and path is not None)
+        self._note_file(name, sound=report.is_sound and path is not None)
         return taken > 0
 
     def finish(self, given: Given, *, sync: bool) -> None:
@@ -158,7 +158,7 @@ class _Run:
             self._catalog.settle(name)
         if not sync:
             return
-        self._counts["removed"] += len(self._catalog.remove_left(self._sound))
+        self._counts["removed"] += len(self._catalog.remove_left(self._sound, self._named()))
         for folder in given.folders:
             for file in self._catalog.files_below(folder):
                 if file.path is not None and is_gone(Path(file.path)):
@@ -169,6 +169,11 @@ class _Run:
                     f"{name} no longer lists {len(left)} papers, but has records that were "
                     "rejected: none was removed. Mend the file, or use `rag remove ID...`."
                 )
+
+    def _named(self) -> set[str]:
+        """IDs of the papers that a file still lists, though without an abstract."""
+        ids = {rejected.id for rejected in self._rejected if rejected.id is not None}
+        return {paper.id for own in ids for paper in self._known.claimants("id", own)}
 
     def summary(self, unreadable: int) -> IngestSummary:
         """The outcome, once everything is committed."""
@@ -200,7 +205,7 @@ class _Run:
         self._rejected += report.rejected
         self._conflicts += [c for c in report.conflicts if self._still_holds(c)]
         self._counts["unchanged"] += report.records
-        self._note_file(before.name, sound=not report.rejected)
+        self._note_file(before.name, sound=report.is_sound)
         self._done += report.records + len(report.rejected)
         return report.records > 0
 

@@ -65,6 +65,14 @@ class FileReport:
     rejected: Sequence[Rejected]
     conflicts: Sequence[Conflict]
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether what is not in it has left the file: all of it was read, and papers were found.
+
+        Where every record lacks an abstract, the file rather has another form than before.
+        """
+        return all(r.whole for r in self.rejected) and (self.records > 0 or not self.rejected)
+
 
 # A report of more is not kept, and its file is read again every time.
 MOST_REPORTED = 10_000
@@ -74,7 +82,7 @@ def to_text(report: FileReport) -> str:
     """The report as it is stored; empty where it is too long."""
     if len(report.rejected) + len(report.conflicts) > MOST_REPORTED:
         return ""
-    rejected = [[r.position, r.reason, r.line] for r in report.rejected]
+    rejected = [[r.position, r.reason, r.line, r.whole, r.id] for r in report.rejected]
     conflicts = [
         [c.what, c.paper_id, c.source.position, c.line, c.other_id, c.other.file, c.other.position]
         for c in report.conflicts

@@ -105,7 +105,13 @@ class IndexFile:
             self._close = weakref.finalize(self, self._connection.close)
             if write or path is None:
                 self._create()
-            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            version, filled = self._connection.execute(
+                "SELECT user_version, schema_version FROM pragma_user_version, pragma_schema_version"
+            ).fetchone()
+            if not filled:
+                # Its first writer has begun it this moment, or was killed then.
+                self._close()
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
             if version != FORMAT:
                 self._close()
                 raise DamagedIndexError(path, f"format {version}, this version reads {FORMAT}")

@@ -92,14 +92,16 @@ def record_from(
         return Rejected(source.file, source.position, f"{reason}; {_present(fields)}.", line)
     found = _Fields(fields, names, columns)
     abstract = found.take("abstract", ABSTRACT, values.text)
-    if abstract is None:
-        return Rejected(source.file, source.position, _no_abstract(fields, names, columns), line)
     # A field that the user names is taken for what it is said to be.
     own_id = found.take("id", ID, _identifier if "id" in columns else _own_identifier)
+    own_id = _own_identifier(identifier) if own_id is None else own_id
+    if abstract is None:
+        reason = _no_abstract(fields, names, columns)
+        return Rejected(source.file, source.position, reason, line, whole=True, id=own_id)
     return Record(
         source=source,
         abstract=abstract,
-        id=_own_identifier(identifier) if own_id is None else own_id,
+        id=own_id,
         title=found.take("title", TITLE, values.text),
         metadata=_metadata(found),
         line=line,

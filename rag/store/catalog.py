@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -231,13 +231,17 @@ class Catalog(Places):
             self.forget_file(name)
         return alone
 
-    def remove_left(self, names: Iterable[str]) -> list[str]:
-        """Forget what has left these files, all or nothing; the IDs of the papers removed."""
+    def remove_left(self, names: Iterable[str], but: Collection[str] = ()) -> list[str]:
+        """Forget what has left these files, `but` for some; the IDs of the papers removed.
+
+        All or nothing.
+        """
         with self.transaction():
-            gone = sorted({paper_id for name in names for paper_id in self.left(name)})
-            if gone:
-                self._remove(gone)
-        return gone
+            gone = {paper_id for name in names for paper_id in self.left(name)}
+            removed = sorted(gone.difference(but))
+            if removed:
+                self._remove(removed)
+        return removed
 
     def _remove(self, paper_ids: Sequence[str]) -> None:
         self.run_many("DELETE FROM papers WHERE id = ?", ((i,) for i in paper_ids))

@@ -94,18 +94,26 @@ class ChromaVectors:
 
     def whole(self) -> bool:
         """Whether sampled vectors are found by asking for themselves; a count alone can lie."""
-        with self._explained():
-            if self._collection.count() < _held(self._catalog):
-                return False
-            return all(self._finds(key, vector) for key, vector in _samples(self._catalog))
-
-    def _finds(self, key: int, vector: NDArray[np.float32]) -> bool:
-        found = self._collection.query(
-            query_embeddings=[vector.tolist()], n_results=1, include=["distances"]
+        if self.count() < _held(self._catalog):
+            return False
+        samples = list(_samples(self._catalog))
+        return not samples or not self.lost(
+            [key for key, _ in samples], np.stack([vector for _, vector in samples])
         )
-        distances = (found["distances"] or [[]])[0]
+
+    def lost(self, keys: Sequence[int], vectors: NDArray[np.float32]) -> list[int]:
+        """Those of the keys whose vectors, shape (n, d), are not found by asking for themselves."""
+        with self._explained():
+            found = self._collection.query(
+                query_embeddings=vectors, n_results=1, include=["distances"]
+            )
+        distances = found["distances"] or []
         # Another chunk may have the same vector: then the distance shows that the place is right.
-        return str(key) in found["ids"][0] or any(d < SAME_DISTANCE for d in distances)
+        return [
+            key
+            for key, ids, near in zip(keys, found["ids"], distances, strict=True)
+            if str(key) not in ids and not any(d < SAME_DISTANCE for d in near)
+        ]
 
     def start_again(self) -> None:
         """Empty Chroma, so that `complete` fills it anew."""

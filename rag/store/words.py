@@ -10,7 +10,7 @@ from pathlib import Path
 from rag.lexical import DamagedIndexError, LexicalIndex, searchable
 from rag.store.catalog import Catalog
 from rag.store.changes import Changes
-from rag.store.directory import BM25, WORDS, check_space, exists
+from rag.store.directory import BM25, WORDS, check_space
 
 # A reader that finds the lexical index out of date (a writer is at work, or was killed) makes one
 # in memory up to this many papers, some 5 s; beyond, it searches words in the last finished one.
@@ -25,13 +25,13 @@ def open_words(store: Path, catalog: Catalog) -> LexicalIndex:
         StoreError: it cannot be read.
     """
     state = catalog.state
-    if exists(store / BM25 / WORDS):
+    try:
         index = LexicalIndex.open(store / BM25 / WORDS)
         if index.state == state or catalog.count()[0] > IN_MEMORY:
             return index
         with closing(index):
             copy = index.copy()
-    else:
+    except FileNotFoundError:
         copy = LexicalIndex.build([], [])
     copy.match(_texts(catalog), state)
     return copy

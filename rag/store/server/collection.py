@@ -25,17 +25,17 @@ class Collection:
         """Add one record without a vector of its own; one that is there stays as it is."""
         self._send("add", [key], None, [metadata])
 
-    def upsert(
-        self,
-        keys: Sequence[str],
-        vectors: NDArray[np.float32] | None,
-        metadatas: Sequence[Metadata] | None = None,
-    ) -> None:
-        """Write records: vectors, shape (n, d), or metadata, whose other keys stay."""
+    def add_vectors(self, keys: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Add records, vectors of shape (n, d); those that are there stay as they are."""
         for start in range(0, len(keys), self._connection.at_once):
             some = slice(start, start + self._connection.at_once)
-            rows = None if vectors is None else vectors[some]
-            self._send("upsert", keys[some], rows, metadatas[some] if metadatas else None)
+            self._send("add", keys[some], vectors[some], None)
+
+    def upsert(self, keys: Sequence[str], metadatas: Sequence[Metadata]) -> None:
+        """Write metadata, whose other keys stay, to records without vectors of their own."""
+        for start in range(0, len(keys), self._connection.at_once):
+            some = slice(start, start + self._connection.at_once)
+            self._send("upsert", keys[some], None, metadatas[some])
 
     def update(self, key: str, metadata: Metadata, seconds: float = ANSWER_SECONDS) -> None:
         """Change the metadata of a record, if it is there; once, waiting no longer than that."""

@@ -33,7 +33,6 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS remote_chunks (pk INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS remote_changes (kind TEXT NOT NULL, name TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS remote_changes_by_name ON remote_changes (name);
-CREATE TABLE IF NOT EXISTS remote_deletions (key TEXT NOT NULL);
 CREATE TRIGGER IF NOT EXISTS remote_paper_came AFTER INSERT ON papers
     BEGIN INSERT INTO remote_changes VALUES ('paper', new.id); END;
 CREATE TRIGGER IF NOT EXISTS remote_paper_changed AFTER UPDATE ON papers
@@ -47,10 +46,7 @@ CREATE TRIGGER IF NOT EXISTS remote_source_changed AFTER UPDATE ON sources
 CREATE TRIGGER IF NOT EXISTS remote_source_gone AFTER DELETE ON sources
     BEGIN INSERT INTO remote_changes SELECT 'paper', id FROM papers WHERE pk = old.paper_pk; END;
 CREATE TRIGGER IF NOT EXISTS remote_chunk_gone AFTER DELETE ON chunks
-    BEGIN
-        INSERT INTO remote_deletions SELECT key FROM remote_chunks WHERE pk = old.pk;
-        DELETE FROM remote_chunks WHERE pk = old.pk;
-    END;
+    BEGIN DELETE FROM remote_chunks WHERE pk = old.pk; END;
 CREATE TRIGGER IF NOT EXISTS remote_file_came AFTER INSERT ON files
     BEGIN INSERT INTO remote_changes VALUES ('file', new.name); END;
 CREATE TRIGGER IF NOT EXISTS remote_file_changed AFTER UPDATE ON files
@@ -101,10 +97,6 @@ class Ledger:
         """The number of the last ingest."""
         return int(self.catalog.meta("run") or 0)
 
-    def keys(self) -> set[str]:
-        """Keys of all vectors that the catalog has from the server, or has brought there."""
-        return {row[0] for row in self.catalog.rows("SELECT key FROM remote_chunks")}
-
     def changed(self, limit: int) -> list[tuple[str, str]]:
         """At most so many of what the server lacks, ("paper", ID) or ("file", name).
 
@@ -122,11 +114,6 @@ class Ledger:
         found = self.catalog.rows("SELECT DISTINCT kind, name FROM remote_changes")
         return [(str(kind), str(name)) for kind, name in found]
 
-    def deleted(self) -> list[str]:
-        """Keys of vectors that no paper names any longer."""
-        sql = "SELECT key FROM remote_deletions EXCEPT SELECT key FROM remote_chunks"
-        return [row[0] for row in self.catalog.rows(sql)]
-
     def begin_from(self, old: Catalog) -> None:
         """Note everything as new to the server, with the files and the ingest count of `old`."""
         files = old.rows(f"SELECT {', '.join(FILE)} FROM files")
@@ -135,7 +122,7 @@ class Ledger:
             for row in files:
                 self._insert("files", FILE, dict(zip(FILE, row, strict=True)))
             self.catalog.set_meta("run", old.meta("run") or "0")
-            for table in ("remote_changes", "remote_deletions", "remote_chunks"):
+            for table in ("remote_changes", "remote_chunks"):
                 self.catalog.run(f"DELETE FROM {table}")
             self.catalog.run("INSERT INTO remote_changes SELECT 'paper', id FROM papers")
             self.catalog.run("INSERT INTO remote_changes SELECT 'file', name FROM files")
@@ -179,9 +166,9 @@ class Ledger:
 
     def take_over(self, records: Sequence[Record], vectors: Vectors) -> None:
         """Make these papers and files what the server says they are, all or nothing."""
-        tables = ("remote_changes", "remote_deletions")
         with self.catalog.transaction():
-            noted = [self._last(table) for table in tables]
+            noted = "SELECT coalesce(max(rowid), 0) FROM remote_changes"
+            ((last,),) = self.catalog.rows(noted)
             for record in records:
                 if isinstance(record, PaperRecord):
                     self._take_paper(record, vectors)
@@ -191,22 +178,15 @@ class Ledger:
                     table, column = {"paper": ("papers", "id")}.get(record.kind, ("files", "name"))
                     self.catalog.run(f"DELETE FROM {table} WHERE {column} = ?", (record.name,))
             # What the triggers noted meanwhile is not to be brought back to the server.
-            for table, last in zip(tables, noted, strict=True):
-                self.catalog.run(f"DELETE FROM {table} WHERE rowid > ?", (last,))
+            self.catalog.run("DELETE FROM remote_changes WHERE rowid > ?", (last,))
             for vector in islice(vectors.values(), 1):
                 self.catalog.set_meta("dimension", str(len(vector)))
             if any(not isinstance(record, FileRecord) for record in records):
                 self.catalog.touch()
 
-    def forget_deleted(self) -> None:
-        """Note that the server has deleted what no paper names."""
-        self.catalog.run("DELETE FROM remote_deletions")
-
     def forget_changes(self) -> None:
         """Forget what the server lacks."""
-        with self.catalog.transaction():
-            self.catalog.run("DELETE FROM remote_changes")
-            self.catalog.run("DELETE FROM remote_deletions")
+        self.catalog.run("DELETE FROM remote_changes")
 
     def complete(self, revision: int, run: int) -> None:
         """Note that the catalog is complete up to a revision of the server."""
@@ -214,9 +194,6 @@ class Ledger:
             own = int(self.catalog.meta("run") or 0)
             self.catalog.set_meta("run", str(max(own, run)))
             self.catalog.set_meta("remote_revision", str(revision))
-
-    def _last(self, table: str) -> int:
-        return int(self.catalog.rows(f"SELECT coalesce(max(rowid), 0) FROM {table}")[0][0])
 
     def _paper(self, paper_id: str) -> Mapping[str, Any] | None:
         found = self._rows(PAPER, "papers WHERE id = ?", paper_id)

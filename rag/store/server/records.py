@@ -19,6 +19,8 @@ from typing import Any
 from rag.errors import StoreError
 
 PART = 4_000
+# Parts of a paper that has gone; few have had more than one.
+_BLANKED = 8
 # Beyond any paper; a record that claims to be larger was not written here.
 MOST_BYTES = 64 * 1024 * 1024
 
@@ -107,13 +109,16 @@ def pack(record: Record, revision: int) -> dict[str, str | int | bool]:
     """
     text = json.dumps(_content(record), ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode("utf-8"))).decode("ascii")
+    gone = isinstance(record, Gone)
     parts = [packed[start : start + PART] for start in range(0, len(packed), PART)]
     return {
         "rev": revision,
-        "gone": isinstance(record, Gone),
+        "gone": gone,
         # Metadata is merged on writing: parts of a longer record that stood here remain.
         "parts": len(parts),
         **{f"json{number}": part for number, part in enumerate(parts)},
+        # What is gone shall not be read there any more.
+        **({f"json{number}": "" for number in range(len(parts), _BLANKED)} if gone else {}),
     }
 
 

@@ -6,6 +6,10 @@ citewise-chunks-GENERATION  the vectors, under keys that papers name
 
 Vectors are written before the papers that name them, papers before the head: who stops in between
 leaves each paper as it was or as it should be, and vectors that no paper names.
+
+These, and those of papers that have changed or gone, stay until a rebuild: what is added to Chroma
+after a deletion may never be found (https://github.com/chroma-core/chroma/issues/7758; here 4 of
+128 vectors). For the same reason a vector is added once, and never written again.
 """
 
 from __future__ import annotations
@@ -85,7 +89,7 @@ class Remote:
             "format": FORMAT,
             "fingerprint": json.dumps(asdict(head.fingerprint)),
         }
-        self._collection(_META).upsert([_HEAD], None, [record])
+        self._collection(_META).upsert([_HEAD], [record])
 
     def refuse_remains(self) -> None:
         """Make sure that no papers are there; the caller has found no head.

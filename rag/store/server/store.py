@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Collection as AnyOf
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from math import ceil
 from types import TracebackType
 
 import numpy as np
@@ -30,7 +31,7 @@ from rag.store.server.lease import Lease
 from rag.store.server.ledger import Ledger
 from rag.store.server.remote import Head, Remote
 from rag.store.server.replica import Replica
-from rag.store.server.sync import PAPERS, push, sweep, tidy
+from rag.store.server.sync import PAPERS, push
 from rag.store.store import Approximate, Store
 from rag.store.vectors import CANDIDATES, EXACT_LIMIT
 
@@ -127,7 +128,7 @@ class ServerStore(Store):
         """Make good what a writer that was interrupted left on the server."""
         if self._ledger is None:
             return
-        sweep(self._remote, self._head, self._ledger)
+        self._remote.drop_others(self._head)
         # What it wrote beyond the head counts from now on.
         self._head = replace(self._head, revision=self._head.revision + 1)
         self._remote.write_head(self._head)
@@ -146,7 +147,6 @@ class ServerStore(Store):
             before, self._head = self._head, push(self._remote, self._head, self._ledger)
             if before == self._head or not everything:
                 break
-        tidy(self._remote, self._head, self._ledger)
         self._pushed = time.monotonic()
 
     def _follow(self) -> None:
@@ -187,10 +187,12 @@ class _ServerVectors:
     def __init__(self, chunks: Collection, catalog: Catalog) -> None:
         self._chunks = chunks
         self._catalog = catalog
+        self._all = chunks.count()
 
     def nearest(self, vector: NDArray[np.float32], papers: int) -> list[tuple[str, float]]:
-        """As `ChromaVectors.nearest`."""
-        keys = self._chunks.query(vector, max(CANDIDATES, 4 * papers))
+        """As `ChromaVectors.nearest`; more are asked for, as some that are found are dead."""
+        share = self._all / max(1, self._catalog.count()[1])
+        keys = self._chunks.query(vector, ceil(max(CANDIDATES, 4 * papers) * max(1.0, share)))
         return best_of(self._catalog.rows(_CANDIDATE_ROWS, (json.dumps(keys),)), vector, papers)
 
     def close(self) -> None:

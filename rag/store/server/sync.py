@@ -82,36 +82,15 @@ def push(remote: Remote, head: Head, ledger: Ledger, *, tell: bool = True) -> He
         if tell:
             remote.write_head(head)
     some = ledger.unpushed(changed)
-    remote.chunks(head).upsert(some.keys, some.vectors)
+    remote.chunks(head).add_vectors(some.keys, some.vectors)
     head = replace(head, revision=head.revision + 1, run=ledger.run)
     names = [_named(record) for record in some.records]
     records = [pack(record, head.revision) for record in some.records]
-    remote.papers(head).upsert(names, None, records)
+    remote.papers(head).upsert(names, records)
     if tell:
         remote.write_head(head)
     ledger.pushed(changed, some, head.revision)
     return head
-
-
-def tidy(remote: Remote, head: Head, ledger: Ledger) -> None:
-    """Delete the vectors of papers that have changed or gone, once the server knows all of these.
-
-    Before, a paper as the server has it could still name them.
-    """
-    if not ledger.changed(1):
-        remote.chunks(head).delete(ledger.deleted())
-        ledger.forget_deleted()
-
-
-def sweep(remote: Remote, head: Head, ledger: Ledger) -> None:
-    """Delete what interrupted writers left: vectors that no paper names, unfinished generations."""
-    remote.drop_others(head)
-    chunks, named = remote.chunks(head), ledger.keys()
-    orphans, done = [], 0
-    while page := chunks.page(done, keys_only=True):
-        orphans += [key for key in page if key not in named]
-        done += len(page)
-    chunks.delete(orphans)
 
 
 def _named(record: Record) -> str:

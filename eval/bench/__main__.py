@@ -39,7 +39,7 @@ from rag.types import Answer
 from rag.verify import Verifier
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-SHARED = Path(__file__).parents[2] / "shared"
+SHARED = Path(__file__).parents[3] / "shared"
 SharedOption = Annotated[Path, typer.Option("--shared", help="Where the shared data lie.")]
 
 
