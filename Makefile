@@ -29,6 +29,8 @@ bench: $(READY)
 	$(BIN)/python -m eval.bench memory
 	$(BIN)/python -m eval.bench harness
 	$(BIN)/python -m eval.bench retrieval
+	$(BIN)/python -m eval.bench ingest
+	$(BIN)/python -m eval.bench crashes
 	$(BIN)/python -m eval.bench answers
 
 clean:

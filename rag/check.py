@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """Every finding; `recall` is that of the approximate search at 10, None where it is not used."""
+    """Every finding; `recall` is the approximate search's at 10, None where it is not used."""
 
     papers: int
     chunks: int
@@ -248,6 +248,8 @@ def _samples(catalog: Catalog, wanted: int) -> Iterator[tuple[int, str, _Vector]
         return
     places = np.unique(np.linspace(0, len(keys) - 1, min(wanted, len(keys))).astype(int))
     for key in keys[places].tolist():
-        sql = "SELECT id, vector FROM chunks JOIN papers ON papers.pk = paper_pk WHERE chunks.pk = ?"
+        sql = (
+            "SELECT id, vector FROM chunks JOIN papers ON papers.pk = paper_pk WHERE chunks.pk = ?"
+        )
         for paper_id, blob in catalog.rows(sql, (key,)):
             yield key, paper_id, as_matrix([blob])[0]

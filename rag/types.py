@@ -53,7 +53,7 @@ class Rejected:
     """A record (or a whole file, then `position` is 0) that did not become a paper, and why.
 
     `line` is where it begins in its file, from 1; 0 where that is not known. `whole` is true where
-    it was read to its end and merely is no paper, having no abstract; `id` is the record's own then.
+    it was read to its end and merely has no abstract; `id` is then the record's own.
     """
 
     source: str

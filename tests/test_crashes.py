@@ -131,7 +131,8 @@ LIMITED = """
     rag.ingest.run.BATCH = 16
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
     try:
-        rag.ingest.ingest([pathlib.Path(sys.argv[1])], pathlib.Path(sys.argv[2]), WordCountEmbedder())
+        path, store = map(pathlib.Path, sys.argv[1:3])
+        rag.ingest.ingest([path], store, WordCountEmbedder())
     except RagError as error:
         print(error)
         sys.exit(1)

@@ -16,7 +16,6 @@ from doubles.embedder import WordCountEmbedder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import rag.ingest
 from rag.errors import EndpointError
 from rag.ingest import IngestSummary, ingest
 from rag.matching import jaccard, merged
@@ -75,9 +74,7 @@ def test_a_derived_id_that_is_taken_gets_longer(
     assert counts(desk.ingest("a.jsonl")) == (0, 0, 2, 0, 0)
 
 
-def test_many_records_are_committed_in_batches(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_records_are_committed_in_batches(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag.ingest.run.BATCH", 32)
     records = [record(f"Paper number {i} is about graph {i} and image {i}.") for i in range(100)]
     desk.write("a.jsonl", *records)

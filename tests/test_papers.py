@@ -80,7 +80,7 @@ def test_metadata_keeps_simple_values_only() -> None:
     ],
 )
 def test_too_short(abstract: str, reason: str) -> None:
-    assert to_paper(Record(SOURCE, abstract)) == Rejected("list.txt", 3, reason)
+    assert to_paper(Record(SOURCE, abstract)) == Rejected("list.txt", 3, reason, whole=True)
 
 
 def test_the_shortest_and_a_very_long_abstract() -> None:

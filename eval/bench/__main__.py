@@ -1,4 +1,4 @@
-"""`python -m eval.bench`: answers, retrieval, start-up and memory, as ratios within one run.
+"""`python -m eval.bench`: answers, retrieval, ingesting, start-up, memory; ratios of one run.
 
 Shared data is looked for beside the checkout (`../shared`), or where `--shared` says.
 """
@@ -11,12 +11,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from eval import naive
+from eval.bench.crashes import crashes as kill
+from eval.bench.ingesting import growth, miniature, rate
 from eval.items import Item
 from eval.metrics.summary import summarize, table
 from eval.questions.datasets import Question, read_questions
@@ -103,6 +106,49 @@ def retrieval(
             typer.echo(f"  {line}")
 
 
+@app.command("ingest")
+def ingesting(
+    shared: SharedOption = SHARED,
+    papers: Annotated[int, typer.Option(help="Abstracts to embed.")] = 4_000,
+    many: Annotated[int, typer.Option(help="Papers with given vectors; 0: none.")] = 100_000,
+    seed: int = 7,
+) -> None:
+    """Ingesting beside bare embedding, and storing beside bare Chroma."""
+    files = _corpora(shared)
+    bundled = open_embedder(load_settings())
+    for name, embedder, bare in (
+        ("bundled model", bundled, bundled.documents),
+        ("all-MiniLM-L6-v2", *miniature()),
+    ):
+        with tempfile.TemporaryDirectory() as directory:
+            file = _first(files, papers, Path(directory))
+            for line in rate(file, Path(directory), embedder, bare):
+                typer.echo(f"{name}: {line}")
+    if many:
+        with tempfile.TemporaryDirectory() as directory:
+            for line in growth(files, Path(directory), many, seed):
+                typer.echo(f"vectors given: {line}")
+
+
+@app.command()
+def crashes(
+    shared: SharedOption = SHARED,
+    papers: Annotated[int, typer.Option(help="Abstracts.")] = 4_000,
+    kills: Annotated[int, typer.Option(help="How many.")] = 50,
+    seed: int = 5,
+) -> None:
+    """Kill an ingest at random moments: what was lost, doubled, or cannot be found."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = _first(_corpora(shared), papers, Path(directory))
+        found = kill(
+            file, Path(directory), kills, seed, said=lambda line: typer.echo(line, err=True)
+        )
+    typer.echo(
+        f"{found.kills} kills: {found.lost} lost, {found.doubled} doubled, {found.unreachable} "
+        f"unreachable, {found.again} embedded again"
+    )
+
+
 @app.command()
 def startup(
     corpus: Annotated[Path, typer.Option(help="Papers.")] = Path("eval/data/demo.jsonl"),
@@ -158,6 +204,19 @@ collection.add(ids=[r["id"] for r in rows], embeddings=vectors)
 query = model.encode(["sparse autoencoders"]).tolist()
 print(collection.query(query_embeddings=query, n_results=1)["ids"])
 """
+
+
+def _corpora(shared: Path) -> list[Path]:
+    names = ("neurips-2023", "scifact", "cranfield")
+    return [shared / "retrieval" / name / "corpus.jsonl" for name in names]
+
+
+def _first(files: Sequence[Path], papers: int, folder: Path) -> Path:
+    """A file of the first records of these."""
+    out = folder / "some.jsonl"
+    lines = (line for file in files for line in file.open(encoding="utf-8"))
+    out.write_text("".join(islice(lines, papers)), encoding="utf-8")
+    return out
 
 
 def _both(

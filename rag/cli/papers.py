@@ -1,4 +1,4 @@
-"""Commands about what the index holds: papers, show, remove, export, doctor, index check and rebuild."""
+"""Commands about what the index holds: papers, show, remove, export, doctor, index ..."""
 
 from __future__ import annotations
 

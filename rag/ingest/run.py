@@ -55,11 +55,12 @@ def ingest(  # noqa: PLR0913
     """Take every record of `paths` (files, folders, "-") into the store at `where`.
 
     `on_progress(done, total)` counts records that are stored; the total is estimated from the bytes
-    that were read of all, or None where these are not known, as of standard input. A path or record that cannot be used is reported in the summary, and the rest goes on. A file
-    that is unchanged, and whose papers are all there, is not read again. `columns` says what a
-    source calls a field: {"abstract": "Summary"}. With `sync`, papers are removed that only a file
-    had which no longer lists them, or which is gone from a given folder; a file with a record that
-    could not be read, or with no paper any more, removes nothing.
+    that were read of all, or None where these are not known, as of standard input. A path or record
+    that cannot be used is reported in the summary, and the rest goes on. A file that is unchanged,
+    and whose papers are all there, is not read again. `columns` says what a source calls a field:
+    {"abstract": "Summary"}. With `sync`, papers are removed that only a file had which no longer
+    lists them, or which is gone from a given folder; a file with a record that could not be read,
+    or with no paper any more, removes nothing.
 
     Raises:
         StoreError: the store cannot be written, is in use, or was built by something else.

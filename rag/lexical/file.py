@@ -106,7 +106,8 @@ class IndexFile:
             if write or path is None:
                 self._create()
             version, filled = self._connection.execute(
-                "SELECT user_version, schema_version FROM pragma_user_version, pragma_schema_version"
+                "SELECT user_version, schema_version "
+                "FROM pragma_user_version, pragma_schema_version"
             ).fetchone()
             if not filled:
                 # Its first writer has begun it this moment, or was killed then.

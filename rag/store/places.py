@@ -130,7 +130,7 @@ class Places(Database):
             "(name, path, content_hash, reading, run, places, report) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 file.name,
-                _as_text(file.path),
+                _as_text(file.path) if file.path else file.path,
                 file.content_hash,
                 file.reading,
                 file.run,
