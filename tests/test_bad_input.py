@@ -253,7 +253,7 @@ def test_a_deleted_index_is_no_loss(filled: Rag) -> None:
 def test_a_damaged_word_index_names_the_command_that_mends_it(filled: Rag) -> None:
     for file in Path("vectorstore/bm25").rglob("*.*"):
         if file.is_file():
-            file.write_bytes(b"\x00")
+            file.write_bytes(b"\x00" * 8192)
     ran = filled("search", "graph")
     assert (ran.code, ran.out) == (1, "")
     assert "is damaged or of another version" in ran.err
