@@ -14,11 +14,13 @@ from rag.config import load_settings
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MANUAL = README + (ROOT / "eval" / "README.md").read_text(encoding="utf-8")
-KEYS = {"RAG_LLM_API_KEY", "RAG_EMBEDDING_API_KEY"}
+KEYS = {"RAG_LLM_API_KEY", "RAG_EMBEDDING_API_KEY", "RAG_STORE_API_KEY"}
 VALUES = {
     "RAG_LLM_CONTEXT_TOKENS": "4096",
     "RAG_ANSWER_EVIDENCE_TOKENS": "700",
     "RAG_STORE": "vectorstore",
+    "RAG_STORE_TENANT": "team",
+    "RAG_STORE_DATABASE": "papers",
 }
 
 
