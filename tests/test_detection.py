@@ -372,7 +372,9 @@ def damaged(sample: bytes, damages: list[tuple[int, int, bytes]]) -> Iterator[by
     yield zlib.compress(sample, 1, wbits=31)[: len(sample) // 2 + 10]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.sampled_from(SAMPLES),
     st.lists(

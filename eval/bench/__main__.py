@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -140,9 +141,7 @@ def crashes(
     """Kill an ingest at random moments: what was lost, doubled, or cannot be found."""
     with tempfile.TemporaryDirectory() as directory:
         file = _first(_corpora(shared), papers, Path(directory))
-        found = kill(
-            file, Path(directory), kills, seed, said=lambda line: typer.echo(line, err=True)
-        )
+        found = kill(file, Path(directory), kills, seed, said=partial(typer.echo, err=True))
     typer.echo(
         f"{found.kills} kills: {found.lost} lost, {found.doubled} doubled, {found.unreachable} "
         f"unreachable, {found.again} embedded again"

