@@ -146,7 +146,6 @@ class Settings(_Section):
         default_factory=dict, description="prices of models, by name; from the file alone"
     )
 
-
     @field_serializer("store")
     def _shown(self, value: Path | ServerAddress) -> str:
         return str(value)

@@ -137,7 +137,7 @@ class ChromaVectors:
         ):
             keys = [row[0] for row in rows]
             with self._explained():
-                self._collection.upsert(
+                self._collection.add(
                     ids=[str(key) for key in keys], embeddings=as_matrix(row[1] for row in rows)
                 )
             self._mark(keys)
