@@ -9,7 +9,7 @@ from doubles.reviews import GOOD, OWN, RELATED, REVIEW, given_review, judge, tol
 from doubles.service import Service
 
 from rag.response.answering import ADDRESSED
-from rag.response.document import MARK
+from rag.response.document import MARK, is_unedited
 
 
 def test_an_unknown_paper_under_review(filled: Rag) -> None:
@@ -43,7 +43,8 @@ def test_a_file_without_a_review_is_named_and_the_others_go_on(
 ) -> None:
     Path("r.md").write_bytes(content)
     ran = filled("review", "r.md")
-    assert (ran.code, ran.out) == (1, f"{MARK}\n")
+    assert ran.code == 1
+    assert is_unedited(ran.out)
     assert ran.err.startswith(f"{message}\n")
     service.replies.append(GOOD)
     ran = filled("review", "r.md", given_review(), "--json")
@@ -109,12 +110,12 @@ def test_into_a_file_and_over_nothing_but_a_response(filled: Rag, service: Servi
         for _ in range(2):
             ran = filled("review", review, "--out", name)
             assert (ran.code, ran.out) == (0, "")
-    assert Path("a.md").read_text().startswith(MARK)
+    assert is_unedited(Path("a.md").read_text())
     assert len(json.loads(Path("a.json").read_text())) == 2
     failed(
         filled("review", review, "--out", "review.md"),
         2,
-        "--out review.md is another file, not a response. Choose another name.",
+        "--out review.md is another file, or a response that was edited. Choose another name.",
     )
     assert review.read_text() == REVIEW
 
@@ -169,7 +170,9 @@ def test_instructions_change_no_verdict(filled: Rag, service: Service) -> None:
 def test_another_file_is_never_written_over(filled: Rag, name: str, content: str) -> None:
     Path(name).write_text(content)
     ran = filled("review", given_review(), "--out", name)
-    failed(ran, 2, f"--out {name} is another file, not a response. Choose another name.")
+    failed(
+        ran, 2, f"--out {name} is another file, or a response that was edited. Choose another name."
+    )
     assert Path(name).read_text() == content
 
 
@@ -179,4 +182,14 @@ def test_a_link_is_written_through(filled: Rag, service: Service) -> None:
     service.replies.append(GOOD)
     assert filled("review", given_review(), "--out", "link.md").code == 0
     assert Path("link.md").is_symlink()
-    assert Path("real.md").read_text().startswith(MARK)
+    assert is_unedited(Path("real.md").read_text())
+
+
+def test_what_the_author_wrote_into_a_response_is_kept(filled: Rag, service: Service) -> None:
+    service.replies.append(GOOD)
+    assert filled("review", given_review(), "--out", "a.md").code == 0
+    edited = Path("a.md").read_text() + "\nWe thank the reviewer.\n"
+    Path("a.md").write_text(edited)
+    ran = filled("review", given_review(), "--out", "a.md")
+    assert ran.code == 2
+    assert Path("a.md").read_text() == edited

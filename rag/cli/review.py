@@ -103,7 +103,7 @@ def _numbers(only: str) -> frozenset[int]:
 
 
 def _require_free(out: Path) -> None:
-    """Refuse to write over anything but an earlier response."""
+    """Refuse to write over anything but an earlier response, as it was written."""
     if not out.parent.is_dir():
         raise UsageError(f"--out {out}: there is no directory {out.parent}. Make it.")
     if not out.exists():
@@ -113,11 +113,13 @@ def _require_free(out: Path) -> None:
     except (OSError, ValueError, RecursionError):
         ours = False
     if not ours:
-        raise UsageError(f"--out {out} is another file, not a response. Choose another name.")
+        raise UsageError(
+            f"--out {out} is another file, or a response that was edited. Choose another name."
+        )
 
 
 def _is_response(path: Path) -> bool:
-    from rag.response.document import MARK
+    from rag.response.document import is_unedited
     from rag.response.outcome import KEYS
     from rag.response.table import COLUMNS
 
@@ -130,7 +132,9 @@ def _is_response(path: Path) -> bool:
             return isinstance(items, list) and all(
                 isinstance(item, dict) and tuple(item) == KEYS for item in items
             )
-        return file.readline().rstrip("\n") == (MARK if ending == ".md" else ",".join(COLUMNS))
+        if ending == ".md":
+            return is_unedited(file.read())
+        return file.readline().rstrip("\n") == ",".join(COLUMNS)
 
 
 def _write(summary: Summary, form: str, out: Path | None) -> None:

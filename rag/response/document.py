@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,8 +16,8 @@ from rag.response.concerns import Concern
 from rag.response.outcome import FileResponse, Response, Status
 from rag.types import Paper
 
-# By its first line a file is known as ours, and may be written over.
-MARK = "<!-- citewise response -->"
+# How a document begins; a digest of the rest follows.
+MARK = "<!-- citewise response"
 
 _CHECK = (
     "A draft. Every statement cites the paper and the sentence that it rests on: read them before "
@@ -31,7 +32,7 @@ def markdown(
 
     A statement of another paper than the one under review, `about`, begins with that paper's title.
     """
-    parts = [MARK]
+    parts = []
     for file in files:
         parts += _file(file, papers, about)
     responses = [response for file in files for response in file.responses]
@@ -42,7 +43,18 @@ def markdown(
         parts.append("## Closest papers, not cited")
         lines = ((i, escaped(reference(papers[i]), links=True)) for i in close if i in papers)
         parts.append("\n".join(f"- {marker(i)} {line}" for i, line in lines))
-    return "\n\n".join(parts) + "\n"
+    body = "\n\n".join(parts) + "\n"
+    return f"{_mark(body)}\n\n{body}"
+
+
+def is_unedited(text: str) -> bool:
+    """Whether this is a document as it was written here: one may take its place."""
+    first, _, body = text.partition("\n\n")
+    return first == _mark(body)
+
+
+def _mark(body: str) -> str:
+    return f"{MARK} {hashlib.sha256(body.encode('utf-8', 'replace')).hexdigest()[:16]} -->"
 
 
 def counted(responses: Sequence[Response]) -> str:
