@@ -32,7 +32,7 @@ def markdown(
 
     A statement of another paper than the one under review, `about`, begins with that paper's title.
     """
-    parts = []
+    parts: list[str] = []
     for file in files:
         parts += _file(file, papers, about)
     responses = [response for file in files for response in file.responses]
