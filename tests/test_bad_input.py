@@ -250,6 +250,19 @@ def test_a_deleted_index_is_no_loss(filled: Rag) -> None:
     assert filled("search", "graph noise", "--json").json == whole
 
 
+def test_an_emptied_word_index_is_made_in_memory_and_check_names_it(filled: Rag) -> None:
+    whole = filled("search", "graph noise", "--json").json
+    for file in Path("vectorstore/bm25").rglob("*.*"):
+        file.write_bytes(b"\x00")
+    assert filled("search", "graph noise", "--json").json == whole
+    ran = filled("index", "check")
+    assert ran.code == 1
+    assert "the word index is missing" in ran.out
+    assert "Run `rag index rebuild`." in ran.out
+    assert filled("index", "rebuild").code == 0
+    assert filled("index", "check").code == 0
+
+
 def test_a_damaged_word_index_names_the_command_that_mends_it(filled: Rag) -> None:
     for file in Path("vectorstore/bm25").rglob("*.*"):
         if file.is_file():

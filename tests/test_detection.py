@@ -373,7 +373,7 @@ def damaged(sample: bytes, damages: list[tuple[int, int, bytes]]) -> Iterator[by
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     st.sampled_from(SAMPLES),

@@ -290,7 +290,7 @@ SAMPLE = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=2000)
 @given(st.data())
 def test_damaged_text_neither_crashes_nor_hangs(data: st.DataObject) -> None:
     text = SAMPLE
